@@ -59,7 +59,11 @@ export class EngineClosedError extends KvasmError {
 }
 
 /** The class that stands for a code, so that an error is the same class on both sides of a Worker. */
-export function errorFor(code: KvasmErrorCode, message: string, options?: ErrorOptions): KvasmError {
+export function errorFor(
+  code: KvasmErrorCode,
+  message: string,
+  options?: ErrorOptions,
+): KvasmError {
   switch (code) {
     case 'invalid-argument':
       return new InvalidArgumentError(message, options);
