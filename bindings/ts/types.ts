@@ -84,6 +84,9 @@ export interface GenerateOptions {
   signal?: AbortSignal;
 }
 
+/** Text, or token ids in any array or typed array; arrays of the same ids are the same prompt. */
+export type Prompt = string | ArrayLike<number> | ArrayLike<bigint>;
+
 /** One generated token. */
 export interface GenerateChunk {
   readonly token: number;
@@ -95,6 +98,7 @@ export interface GenerateChunk {
 export type FinishReason = 'stop' | 'length';
 
 export interface GenerateResult {
+  /** The chunks' texts joined; then U+FFFD, if a stop token has cut a character off. */
   readonly text: string;
   readonly tokens: Int32Array;
   readonly finishReason: FinishReason;
@@ -105,14 +109,35 @@ export interface GenerateResult {
     readonly prefill: number;
     /** From the call of `generate` reaching the worker until the first token was drawn. */
     readonly firstToken: number;
-    /** From the first token to the last. */
+    /**
+     * From the first token drawn to the last, which includes a stop token, and waiting for a consumer that is more than
+     * 64 tokens behind.
+     */
     readonly decode: number;
+    /** `firstToken` and `decode`, and what lies between and after. */
     readonly total: number;
-    /** Tokens after the first, per second of `decode`; undefined for fewer than two tokens. */
+    /** Tokens drawn after the first, per second of `decode`; undefined for fewer than two. */
     readonly tokensPerSecond: number | undefined;
   };
   /** The cache as the last token left it. */
   readonly memory: MemoryReport;
+}
+
+/**
+ * A run of `Engine.generate`. It starts when its first token or its result is asked for, and runs once: iterate over it,
+ * take its result, or both. Errors, an abort's reason included, come from both.
+ */
+export interface Generation extends AsyncIterable<GenerateChunk> {
+  /**
+   * The tokens as they are drawn. Leaving the loop early cancels the run. The model runs at most 64 tokens ahead of the
+   * loop, unless `result` was called or another run waits for its turn.
+   * @throws InvalidArgumentError when called a second time.
+   */
+  [Symbol.asyncIterator](): AsyncIterableIterator<GenerateChunk>;
+  /**
+   * The whole run, whether or not it is iterated over. Rejects with an AbortError when the loop over it was left before its end.
+   */
+  result(): Promise<GenerateResult>;
 }
 
 /** In bytes, but for `kv.tokens`. */

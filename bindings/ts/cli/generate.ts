@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { Engine } from '../node.js';
+import { ProgressBar } from './progress-bar.js';
+import { formatStats } from './stats.js';
+import { type GenerateCommand, UsageError } from './usage.js';
+
+/**
+ * Loads a model and streams one generation to standard output.
+ * @throws UsageError, KvasmError, the signal's reason
+ */
+export async function generate(command: GenerateCommand, signal: AbortSignal): Promise<void> {
+  const model = command.model ?? bundledModel();
+  const prompt = command.prompt === '-' ? await readInput(signal) : command.prompt;
+  const bar = new ProgressBar(process.stderr);
+  const startedAt = performance.now();
+  let engine: Engine;
+  try {
+    engine = await Engine.load(model, { signal, onProgress: bar.update });
+  } finally {
+    bar.clear();
+  }
+  const loadMilliseconds = performance.now() - startedAt;
+  try {
+    const generation = engine.generate(prompt, { ...command.options, signal });
+    let last = '';
+    for await (const { text } of generation) {
+      await write(text);
+      if (text !== '') last = text;
+    }
+    const result = await generation.result();
+    // A terminal's prompt belongs on a line of its own.
+    if (!last.endsWith('\n')) await write('\n');
+    if (command.stats) process.stderr.write(formatStats(loadMilliseconds, engine.info, result));
+  } finally {
+    await engine.dispose();
+  }
+}
+
+function bundledModel(): string {
+  const directory = fileURLToPath(new URL('../../models/fairy-tale/', import.meta.url));
+  if (existsSync(directory)) return directory;
+  throw new UsageError(
+    'no model comes with this copy of kvasm; ' +
+      'pass --model with a directory, a URL or a Hugging Face id such as openai-community/gpt2',
+  );
+}
+
+async function readInput(signal: AbortSignal): Promise<string> {
+  const abort = () => process.stdin.destroy();
+  signal.addEventListener('abort', abort);
+  let text = '';
+  process.stdin.setEncoding('utf8');
+  try {
+    for await (const chunk of process.stdin) text += chunk;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  signal.throwIfAborted();
+  return text;
+}
+
+async function write(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+}

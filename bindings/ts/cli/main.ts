@@ -1,0 +1,65 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+
+import { InvalidArgumentError, KvasmError } from '../errors.js';
+import { generate } from './generate.js';
+import { helpText, messageInFlags, parseCommand, UsageError } from './usage.js';
+
+const exitCode = { error: 1, usage: 2, interrupted: 130 };
+
+const interruption = new AbortController();
+process.once('SIGINT', () => {
+  interruption.abort();
+  // Whoever presses it again does not want to wait.
+  process.once('SIGINT', () => process.exit(exitCode.interrupted));
+});
+
+// The reader has gone, as `| head` does, and wants no more.
+process.stdout.on('error', error => {
+  if ('code' in error && error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+try {
+  await run(process.argv.slice(2));
+} catch (error) {
+  process.exitCode = report(error);
+}
+
+async function run(args: string[]): Promise<void> {
+  const command = parseCommand(args);
+  switch (command.name) {
+    case 'help':
+      process.stdout.write(helpText);
+      break;
+    case 'version':
+      process.stdout.write(`${packageVersion()}\n`);
+      break;
+    case 'generate':
+      await generate(command.generate, interruption.signal);
+      break;
+  }
+}
+
+function report(error: unknown): number {
+  if (interruption.signal.aborted) {
+    process.stderr.write('\n');
+    return exitCode.interrupted;
+  }
+  if (error instanceof UsageError) return complain(`${error.message} (see kvasm --help)`, 'usage');
+  if (error instanceof InvalidArgumentError) return complain(messageInFlags(error), 'usage');
+  if (error instanceof KvasmError) return complain(error.message, 'error');
+  // Not foreseen: what it was matters more than that it fits one line.
+  return complain(error instanceof Error ? (error.stack ?? error.message) : String(error), 'error');
+}
+
+function complain(message: string, code: 'error' | 'usage'): number {
+  process.stderr.write(`kvasm: ${message}\n`);
+  return exitCode[code];
+}
+
+function packageVersion(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
+  return version;
+}

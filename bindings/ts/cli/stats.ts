@@ -1,0 +1,31 @@
+import type { EngineInfo, GenerateResult } from '../types.js';
+import { formatBytes } from './progress-bar.js';
+
+/** What `--stats` prints, one line for each of load, prompt, decode and memory. */
+export function formatStats(
+  loadMilliseconds: number,
+  info: EngineInfo,
+  { usage, timings, memory, finishReason }: GenerateResult,
+): string {
+  const { nLayer, nKvHead, nHead, nEmbd } = info.config;
+  const { kv } = memory;
+  const rate = timings.tokensPerSecond;
+  const threads = info.threads === 1 ? '1 thread' : `${info.threads} threads`;
+  return [
+    `load: ${ms(loadMilliseconds)} (${info.variant}, ${threads})`,
+    `prompt: ${usage.prompt} tokens, prefill ${ms(timings.prefill)}, ` +
+      `first token after ${ms(timings.firstToken)}`,
+    `decode: ${usage.completion} tokens in all, ${ms(timings.decode)} after the first, ` +
+      `${rate === undefined ? '-' : rate.toFixed(1)} tokens/s; ended by ${finishReason}`,
+    `cache: ${kv.used} bytes used (${kv.tokens} tokens) of ${kv.reserved} reserved; ` +
+      `a token takes ${kv.perToken} = ` +
+      `2 x ${nLayer} layers x ${nKvHead} kv heads x ${nEmbd / nHead} x 4 bytes`,
+    `memory: weights ${formatBytes(memory.weights)}, activations ${formatBytes(memory.activations)}, ` +
+      `WebAssembly heap ${formatBytes(memory.heap)}`,
+    '',
+  ].join('\n');
+}
+
+function ms(milliseconds: number): string {
+  return `${milliseconds.toFixed(1)} ms`;
+}

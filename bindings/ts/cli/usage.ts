@@ -1,0 +1,113 @@
+import { parseArgs } from 'node:util';
+
+import type { InvalidArgumentError } from '../errors.js';
+import type { CacheStrategy, GenerateOptions } from '../types.js';
+
+export const helpText = `kvasm: GPT-2 on this machine
+
+Usage:
+  kvasm generate --prompt TEXT [options]
+
+Options:
+  --model WHERE       a directory or URL with config.json, tokenizer.json (or vocab.json and merges.txt)
+                      and model.safetensors, or a Hugging Face id such as openai-community/gpt2;
+                      default: the model that comes with kvasm
+  --prompt TEXT       the text to continue; - reads it from standard input
+  --max-tokens N      tokens to generate at the most; default: as many as fit
+  --temperature X     0 is greedy; default 1
+  --top-k N           sample among the N likeliest tokens; 0, the default, is off
+  --top-p X           sample among the likeliest tokens with a sum of X; default 1, off
+  --seed N            the same seed gives the same text; default: random
+  --cache STRATEGY    block (default), concat or none: how keys and values are kept
+  --ignore-eos        go on after the end-of-text token
+  --stats             times, tokens per second and memory, to standard error
+  --help, --version
+
+Writes the text to standard output. Exit status: 0, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
+`;
+
+/** The command line is wrong. */
+export class UsageError extends Error {}
+
+export interface GenerateCommand {
+  readonly model: string | undefined;
+  /** `-` is standard input. */
+  readonly prompt: string;
+  readonly options: GenerateOptions;
+  readonly stats: boolean;
+}
+
+export type Command =
+  | { readonly name: 'help' }
+  | { readonly name: 'version' }
+  | { readonly name: 'generate'; readonly generate: GenerateCommand };
+
+/** @throws UsageError */
+export function parseCommand(args: readonly string[]): Command {
+  const { values, positionals } = parse(args);
+  if (values.help) return { name: 'help' };
+  if (values.version) return { name: 'version' };
+  const [name, ...rest] = positionals;
+  if (name === undefined) throw new UsageError('no command; the one there is: generate');
+  if (name !== 'generate') throw new UsageError(`no command ${JSON.stringify(name)}; try generate`);
+  if (rest.length > 0)
+    throw new UsageError(`what is ${JSON.stringify(rest[0])}? Quote the prompt.`);
+  if (values.prompt === undefined) throw new UsageError('--prompt is missing');
+  const options: GenerateOptions = {};
+  const numbers = [
+    ['maxTokens', 'max-tokens'],
+    ['temperature', 'temperature'],
+    ['topK', 'top-k'],
+    ['topP', 'top-p'],
+    ['seed', 'seed'],
+  ] as const;
+  for (const [option, flag] of numbers) {
+    const text = values[flag];
+    if (text !== undefined) options[option] = parseNumber(flag, text);
+  }
+  // Checked, with all the others, by the engine.
+  if (values.cache !== undefined) options.cache = values.cache as CacheStrategy;
+  if (values['ignore-eos']) options.stopTokens = [];
+  const { model, prompt, stats = false } = values;
+  return { name: 'generate', generate: { model, prompt, options, stats } };
+}
+
+/** The message of an error, with options by the names that they have here. */
+export function messageInFlags(error: InvalidArgumentError): string {
+  return error.message.replace(/^(maxTokens|topK|topP|temperature|seed|cache)\b/, name => {
+    return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
+  });
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        model: { type: 'string' },
+        prompt: { type: 'string' },
+        'max-tokens': { type: 'string' },
+        temperature: { type: 'string' },
+        'top-k': { type: 'string' },
+        'top-p': { type: 'string' },
+        seed: { type: 'string' },
+        cache: { type: 'string' },
+        'ignore-eos': { type: 'boolean' },
+        stats: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean' },
+      },
+    });
+  } catch (cause) {
+    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+function parseNumber(flag: string, text: string): number {
+  const number = text.trim() === '' ? Number.NaN : Number(text);
+  if (Number.isNaN(number)) {
+    throw new UsageError(`--${flag} must be a number, not ${JSON.stringify(text)}`);
+  }
+  return number;
+}

@@ -1,0 +1,184 @@
+import { Deferred } from './deferred.js';
+import { EngineClosedError, errorFor, type KvasmError } from './errors.js';
+import type { WorkerHandle } from './platform.js';
+import {
+  type ClientMessage,
+  type GenerateRequest,
+  type GenerateSummary,
+  type LoadRequest,
+  unpackError,
+  type WorkerMessage,
+} from './protocol.js';
+import type { EngineInfo, GenerateChunk, LoadProgress, MemoryReport } from './types.js';
+
+/** Where a generation's messages go; the last call is `finish` or `fail`. */
+export interface GenerationSink {
+  chunk(chunk: GenerateChunk): void;
+  finish(summary: GenerateSummary): void;
+  fail(error: unknown): void;
+}
+
+/** How a generation steers its run in the Worker. */
+export interface GenerationControl {
+  taken(count: number): void;
+  cancel(): void;
+}
+
+/** Speaks with one Worker: sends the calls, hands the answers to whom they belong, and ends with it. */
+export class WorkerClient {
+  readonly #worker: WorkerHandle;
+  readonly #calls = new Map<number, Deferred<EngineInfo | MemoryReport>>();
+  readonly #generations = new Map<number, GenerationSink>();
+  #onProgress: ((progress: LoadProgress) => void) | undefined;
+  #heard = false;
+  #closed: KvasmError | undefined;
+  #terminated: Promise<void> | undefined;
+  #holds = 0;
+  #lastId = 0;
+
+  constructor(worker: WorkerHandle) {
+    this.#worker = worker;
+    worker.setBusy(false);
+    worker.onMessage(message => this.#receive(message));
+    worker.onFailure(reason => this.#fail(reason));
+  }
+
+  /** The load, and nothing else before it has resolved. */
+  async load(
+    request: LoadRequest,
+    onProgress: ((progress: LoadProgress) => void) | undefined,
+  ): Promise<EngineInfo> {
+    this.#onProgress = onProgress;
+    const transfer: ArrayBuffer[] = [];
+    for (const file of Object.values(request.files)) {
+      // locateFile has made the copy in a buffer of its own.
+      if (file.kind === 'bytes') transfer.push(file.bytes.buffer as ArrayBuffer);
+    }
+    let answer: Promise<EngineInfo | MemoryReport>;
+    try {
+      answer = this.#call(id => ({ type: 'load', id, request }), transfer);
+    } catch (cause) {
+      throw errorFor('load-failed', 'A file cannot be sent to the worker.', { cause });
+    }
+    return (await answer) as EngineInfo;
+  }
+
+  async memory(): Promise<MemoryReport> {
+    return (await this.#call(id => ({ type: 'memory', id }))) as MemoryReport;
+  }
+
+  generate(request: GenerateRequest, sink: GenerationSink): GenerationControl {
+    if (this.#closed) {
+      sink.fail(this.#closed);
+      return { taken() {}, cancel() {} };
+    }
+    const id = ++this.#lastId;
+    this.#generations.set(id, sink);
+    this.#worker.post({ type: 'generate', id, request }, []);
+    const send = (message: ClientMessage) => {
+      if (this.#generations.has(id)) this.#worker.post(message, []);
+    };
+    return {
+      taken: count => send({ type: 'taken', id, count }),
+      cancel: () => {
+        send({ type: 'cancel', id });
+        this.#generations.delete(id);
+      },
+    };
+  }
+
+  /** Keeps the process alive until the promise has settled. */
+  hold<T>(promise: Promise<T>): Promise<T> {
+    if (this.#holds++ === 0) this.#worker.setBusy(true);
+    const release = () => {
+      if (--this.#holds === 0) this.#worker.setBusy(false);
+    };
+    promise.then(release, release);
+    return promise;
+  }
+
+  /** Ends the Worker; every call that waits, or comes later, rejects with the error. The first error counts. */
+  close(error: KvasmError): Promise<void> {
+    if (this.#terminated) return this.#terminated;
+    this.#closed = error;
+    this.#terminated = this.#worker.terminate();
+    for (const call of this.#calls.values()) call.reject(error);
+    for (const sink of this.#generations.values()) sink.fail(error);
+    this.#calls.clear();
+    this.#generations.clear();
+    return this.#terminated;
+  }
+
+  #call(
+    messageFor: (id: number) => ClientMessage,
+    transfer: ArrayBuffer[] = [],
+  ): Promise<EngineInfo | MemoryReport> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const id = ++this.#lastId;
+    const answer = new Deferred<EngineInfo | MemoryReport>();
+    this.#worker.post(messageFor(id), transfer);
+    this.#calls.set(id, answer);
+    return this.hold(answer.promise);
+  }
+
+  #receive(message: WorkerMessage): void {
+    this.#heard = true;
+    if (this.#closed) return;
+    switch (message.type) {
+      case 'progress':
+        this.#report(message.id, message.progress);
+        break;
+      case 'loaded':
+        this.#answer(message.id)?.resolve(message.info);
+        break;
+      case 'memory':
+        this.#answer(message.id)?.resolve(message.memory);
+        break;
+      case 'chunk':
+        this.#generations.get(message.id)?.chunk({ token: message.token, text: message.text });
+        break;
+      case 'finished':
+        this.#generation(message.id)?.finish(message.summary);
+        break;
+      case 'failed': {
+        const error = unpackError(message.error);
+        this.#answer(message.id)?.reject(error);
+        this.#generation(message.id)?.fail(error);
+        break;
+      }
+      case 'crashed':
+        this.#fail(message.reason);
+        break;
+    }
+  }
+
+  #report(id: number, progress: LoadProgress): void {
+    try {
+      this.#onProgress?.(progress);
+    } catch (error) {
+      this.#answer(id)?.reject(error);
+    }
+  }
+
+  #answer(id: number): Deferred<EngineInfo | MemoryReport> | undefined {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    return call;
+  }
+
+  #generation(id: number): GenerationSink | undefined {
+    const sink = this.#generations.get(id);
+    this.#generations.delete(id);
+    return sink;
+  }
+
+  #fail(reason: string): void {
+    const error = this.#heard
+      ? new EngineClosedError(
+          'crashed',
+          `The engine's worker died (${reason}). Load a new engine to go on.`,
+        )
+      : errorFor('load-failed', `The engine's worker did not start (${reason}).`);
+    void this.close(error);
+  }
+}

@@ -1,0 +1,178 @@
+import type { GenerationControl, GenerationSink } from './client.js';
+import { Deferred } from './deferred.js';
+import { InvalidArgumentError } from './errors.js';
+import { chunksAhead, type GenerateSummary } from './protocol.js';
+import type { GenerateChunk, GenerateResult, Generation } from './types.js';
+
+// Fewer messages than one a chunk, and often enough that the Worker does not have to wait for them.
+const takenAtOnce = chunksAhead / 4;
+
+export interface GenerationRun {
+  /** Called once, at the first demand. Throws what is wrong with the request. */
+  start(sink: GenerationSink): GenerationControl;
+  /** Keeps the process alive until the promise has settled. */
+  hold<T>(promise: Promise<T>): Promise<T>;
+  readonly signal: AbortSignal | undefined;
+}
+
+type Outcome = { readonly result: GenerateResult } | { readonly error: unknown };
+
+/** A generation whose run is in the Worker. Chunks are kept until the iterator takes them. */
+export class WorkerGeneration implements Generation {
+  readonly #run: GenerationRun;
+  #control: GenerationControl | undefined;
+  #chunks: GenerateChunk[] = [];
+  #delivered = 0;
+  #unreported = 0;
+  #text = '';
+  readonly #tokens: number[] = [];
+  #waiting: Deferred<IteratorResult<GenerateChunk, undefined>>[] = [];
+  #outcome: Outcome | undefined;
+  readonly #settled = new Deferred<GenerateResult>();
+  #started = false;
+  #iterated = false;
+  #drained = false;
+  #left = false;
+
+  constructor(run: GenerationRun) {
+    this.#run = run;
+  }
+
+  result(): Promise<GenerateResult> {
+    this.#start();
+    if (!this.#drained) {
+      this.#drained = true;
+      this.#control?.taken(Number.POSITIVE_INFINITY);
+    }
+    return this.#outcome ? this.#settled.promise : this.#run.hold(this.#settled.promise);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<GenerateChunk> {
+    if (this.#iterated) {
+      throw new InvalidArgumentError(
+        'A generation can be iterated over once; call generate again for another run.',
+      );
+    }
+    this.#iterated = true;
+    const iterator: AsyncIterableIterator<GenerateChunk> = {
+      next: () => this.#next(),
+      return: async () => {
+        this.#leave();
+        return { done: true, value: undefined };
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    return iterator;
+  }
+
+  #start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    const { signal } = this.#run;
+    if (signal?.aborted) {
+      this.#settle({ error: signal.reason });
+      return;
+    }
+    try {
+      this.#control = this.#run.start({
+        chunk: chunk => this.#receive(chunk),
+        finish: summary => this.#finish(summary),
+        fail: error => this.#settle({ error }),
+      });
+    } catch (error) {
+      this.#settle({ error });
+      return;
+    }
+    signal?.addEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = () => this.#cancel(this.#run.signal?.reason);
+
+  #next(): Promise<IteratorResult<GenerateChunk, undefined>> {
+    if (this.#left) return Promise.resolve({ done: true, value: undefined });
+    this.#start();
+    const chunk = this.#takeBuffered();
+    if (chunk) return Promise.resolve({ done: false, value: chunk });
+    const waiting = new Deferred<IteratorResult<GenerateChunk, undefined>>();
+    if (this.#outcome) {
+      this.#end(waiting, this.#outcome);
+      return waiting.promise;
+    }
+    this.#waiting.push(waiting);
+    return this.#run.hold(waiting.promise);
+  }
+
+  #takeBuffered(): GenerateChunk | undefined {
+    const chunk = this.#chunks[this.#delivered];
+    if (!chunk) return undefined;
+    this.#delivered++;
+    if (this.#delivered === this.#chunks.length) {
+      this.#chunks = [];
+      this.#delivered = 0;
+    }
+    this.#reportTaken();
+    return chunk;
+  }
+
+  #receive(chunk: GenerateChunk): void {
+    if (this.#outcome) return;
+    this.#text += chunk.text;
+    this.#tokens.push(chunk.token);
+    const waiting = this.#waiting.shift();
+    if (waiting) {
+      this.#reportTaken();
+      waiting.resolve({ done: false, value: chunk });
+    } else {
+      this.#chunks.push(chunk);
+    }
+  }
+
+  #reportTaken(): void {
+    this.#unreported++;
+    if (this.#drained || this.#unreported < takenAtOnce) return;
+    this.#control?.taken(this.#unreported);
+    this.#unreported = 0;
+  }
+
+  #finish({ tail, ...summary }: GenerateSummary): void {
+    this.#settle({
+      result: { text: this.#text + tail, tokens: Int32Array.from(this.#tokens), ...summary },
+    });
+  }
+
+  /** The consumer wants no more chunks. */
+  #leave(): void {
+    this.#left = true;
+    this.#chunks = [];
+    for (const waiting of this.#waiting) waiting.resolve({ done: true, value: undefined });
+    this.#waiting = [];
+    if (this.#outcome) return;
+    this.#cancel(new DOMException('The loop over the generation was left early.', 'AbortError'));
+  }
+
+  #cancel(reason: unknown): void {
+    this.#control?.cancel();
+    this.#started = true;
+    this.#settle({ error: reason });
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#outcome) return;
+    this.#outcome = outcome;
+    this.#run.signal?.removeEventListener('abort', this.#abort);
+    if ('error' in outcome) {
+      // Whoever aborts wants no more of what is still in the buffer.
+      this.#chunks = [];
+      this.#settled.reject(outcome.error);
+    } else {
+      this.#settled.resolve(outcome.result);
+    }
+    for (const waiting of this.#waiting) this.#end(waiting, outcome);
+    this.#waiting = [];
+  }
+
+  #end(waiting: Deferred<IteratorResult<GenerateChunk, undefined>>, outcome: Outcome): void {
+    if ('error' in outcome) waiting.reject(outcome.error);
+    else waiting.resolve({ done: true, value: undefined });
+  }
+}

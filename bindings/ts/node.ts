@@ -1,0 +1,30 @@
+import { BaseEngine, type LoadedWorker, loadWorker } from './engine.js';
+import { nodePlatform } from './platform-node.js';
+import type { LoadOptions, ModelSource } from './types.js';
+
+export {
+  EngineClosedError,
+  GenerationError,
+  InvalidArgumentError,
+  KvasmError,
+  type KvasmErrorCode,
+  ModelError,
+} from './errors.js';
+export type * from './types.js';
+
+/** A model, ready to generate, in a Worker of its own. */
+export class Engine extends BaseEngine {
+  private constructor(loaded: LoadedWorker) {
+    super(loaded);
+  }
+
+  /**
+   * Fetches a GPT-2 checkpoint as it lies on the Hugging Face hub, and makes an engine of it.
+   * @throws InvalidArgumentError for a source or an option; ModelError when the files cannot be had or used;
+   *   GenerationError `out-of-memory`; EngineClosedError `crashed`; the reason of `options.signal`. Also what
+   *   `options.onProgress` throws.
+   */
+  static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+    return new Engine(await loadWorker(nodePlatform, source, options));
+  }
+}

@@ -1,0 +1,153 @@
+import { closestName, describe } from './describe.js';
+import { InvalidArgumentError } from './errors.js';
+import { promptIds } from './prompt.js';
+import type { GenerateRequest } from './protocol.js';
+import type { GenerateOptions, LoadOptions, Prompt } from './types.js';
+import { wasmCacheStrategies } from './wasm-module.js';
+
+const generateOptionNames = [
+  'maxTokens',
+  'temperature',
+  'topK',
+  'topP',
+  'seed',
+  'stopTokens',
+  'allowSpecial',
+  'cache',
+  'signal',
+] as const satisfies readonly (keyof GenerateOptions)[];
+
+const loadOptionNames = [
+  'signal',
+  'onProgress',
+  'contextLength',
+  'hubUrl',
+  'revision',
+  'wasmUrl',
+  'workerUrl',
+] as const satisfies readonly (keyof LoadOptions)[];
+
+// The largest that WebAssembly takes as an int.
+const largestInt = 2 ** 31 - 1;
+
+/**
+ * Checks a prompt and its options, and fills in the defaults.
+ * @throws InvalidArgumentError
+ */
+export function generateRequest(
+  prompt: Prompt,
+  options: GenerateOptions,
+  vocabSize: number,
+): GenerateRequest {
+  checkNames('generate', options, generateOptionNames);
+  checkSignal(options.signal);
+  const { maxTokens, temperature = 1, topK = 0, topP = 1, stopTokens } = options;
+  const { seed = randomSeed(), cache = 'block', allowSpecial = false } = options;
+  if (maxTokens !== undefined) checkInteger('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER);
+  if (!(typeof temperature === 'number' && temperature >= 0 && temperature < Infinity)) {
+    refuse('temperature', temperature, 'a finite number of at least 0');
+  }
+  checkInteger('topK', topK, 0, Number.MAX_SAFE_INTEGER);
+  if (!(typeof topP === 'number' && topP > 0 && topP <= 1)) {
+    refuse('topP', topP, 'a number above 0 and up to 1');
+  }
+  checkInteger('seed', seed, 0, Number.MAX_SAFE_INTEGER, '2^53 - 1');
+  if (typeof allowSpecial !== 'boolean') refuse('allowSpecial', allowSpecial, 'true or false');
+  if (!Object.hasOwn(wasmCacheStrategies, cache)) {
+    const names = Object.keys(wasmCacheStrategies).map(name => `'${name}'`);
+    refuse('cache', cache, names.join(' or '));
+  }
+  return {
+    prompt: promptIds(prompt, vocabSize),
+    allowSpecial,
+    maxTokens,
+    temperature,
+    topK: Math.min(topK, vocabSize),
+    topP,
+    seed,
+    stopTokens: stopTokens === undefined ? undefined : checkStopTokens(stopTokens),
+    cache,
+  };
+}
+
+/** @throws InvalidArgumentError */
+export function checkLoadOptions(options: LoadOptions): void {
+  checkNames('load', options, loadOptionNames);
+  checkSignal(options.signal);
+  const { onProgress, contextLength, revision } = options;
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    refuse('onProgress', onProgress, 'a function');
+  }
+  if (contextLength !== undefined) checkInteger('contextLength', contextLength, 1, largestInt);
+  if (revision !== undefined && (typeof revision !== 'string' || revision === '')) {
+    refuse('revision', revision, 'the name of a branch, tag or commit');
+  }
+  for (const name of ['hubUrl', 'wasmUrl', 'workerUrl'] as const) {
+    const url: unknown = options[name];
+    if (url !== undefined && typeof url !== 'string' && !(url instanceof URL)) {
+      refuse(name, url, 'a URL');
+    }
+  }
+}
+
+function checkNames(method: string, options: unknown, names: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new InvalidArgumentError(
+      `The options of ${method} must be an object, not ${describe(options)}.`,
+    );
+  }
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name)) {
+      throw new InvalidArgumentError(
+        `${method} has no option ${describe(name)}; the closest is "${closestName(name, names)}", ` +
+          `of: ${names.join(', ')}.`,
+      );
+    }
+  }
+}
+
+function checkInteger(
+  name: string,
+  value: unknown,
+  least: number,
+  most: number,
+  mostText = String(most),
+): void {
+  if (!(Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most)) {
+    const range =
+      most === Number.MAX_SAFE_INTEGER && mostText === String(most)
+        ? `of at least ${least}`
+        : `from ${least} to ${mostText}`;
+    refuse(name, value, `an integer ${range}`);
+  }
+}
+
+function checkStopTokens(ids: unknown): number[] {
+  if (!Array.isArray(ids) && !ArrayBuffer.isView(ids)) {
+    refuse('stopTokens', ids, 'an array of token ids');
+  }
+  // A view may be a DataView, which has no elements and so names no ids.
+  return Array.from(ids as ArrayLike<unknown>, (id, index) => {
+    checkInteger(`stopTokens[${index}]`, id, 0, largestInt);
+    return Number(id);
+  });
+}
+
+function checkSignal(signal: unknown): void {
+  // By shape, as a signal from another realm is no instance of this realm's class.
+  const usable =
+    typeof signal === 'object' &&
+    signal !== null &&
+    'aborted' in signal &&
+    'addEventListener' in signal;
+  if (signal !== undefined && !usable) refuse('signal', signal, 'an AbortSignal');
+}
+
+function refuse(name: string, value: unknown, wanted: string): never {
+  throw new InvalidArgumentError(`${name} must be ${wanted}, not ${describe(value)}.`);
+}
+
+function randomSeed(): number {
+  const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return (high & 0x1f_ffff) * 2 ** 32 + low;
+}

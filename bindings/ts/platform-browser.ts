@@ -1,0 +1,74 @@
+import { describe } from './describe.js';
+import { errorFor, InvalidArgumentError } from './errors.js';
+import type { Platform, WorkerHandle } from './platform.js';
+import { describeThrown, type ModelLocations, type WorkerMessage } from './protocol.js';
+import {
+  isAbsoluteUrl,
+  isHubId,
+  locateFiles,
+  locateInFolder,
+  locateOnHub,
+  parseUrl,
+} from './source.js';
+import type { LoadOptions, ModelSource } from './types.js';
+
+export const browserPlatform: Platform = { spawn, resolveUrl, locate };
+
+function spawn(workerUrl: string | undefined): WorkerHandle {
+  const worker = makeWorker(workerUrl);
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    onMessage(listener) {
+      worker.onmessage = (event: MessageEvent<WorkerMessage>) => listener(event.data);
+    },
+    onFailure(listener) {
+      worker.onerror = event => {
+        event.preventDefault();
+        // A script that cannot be fetched is reported without a message.
+        listener(event.message || 'its script could not be loaded');
+      };
+      worker.onmessageerror = () => listener('a message could not be read');
+    },
+    setBusy() {},
+    async terminate() {
+      worker.terminate();
+    },
+  };
+}
+
+function makeWorker(workerUrl: string | undefined): Worker {
+  try {
+    if (workerUrl !== undefined) return new Worker(workerUrl, { type: 'module' });
+    // Bundlers look for this very expression.
+    return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  } catch (cause) {
+    const reason = `The engine's worker could not be made (${describeThrown(cause)}).`;
+    throw errorFor('load-failed', reason, { cause });
+  }
+}
+
+async function locate(source: ModelSource, options: LoadOptions): Promise<ModelLocations> {
+  if (source instanceof URL) return locateInFolder(source);
+  if (typeof source !== 'string') {
+    return locateFiles(source, text => ({
+      kind: 'url',
+      url: parseUrl('A file of the model', text, baseUrl()).href,
+    }));
+  }
+  if (isAbsoluteUrl(source)) return locateInFolder(parseUrl('The model', source));
+  if (isHubId(source)) return locateOnHub(source, options);
+  // What has neither a scheme nor the look of a hub id is relative to the page.
+  if (source.includes('/')) return locateInFolder(parseUrl('The model', source, baseUrl()));
+  throw new InvalidArgumentError(
+    `The model must be a URL (a relative one starts with "./", "../" or "/"), or a hub id, ` +
+      `not ${describe(source)}.`,
+  );
+}
+
+function resolveUrl(name: string, url: string | URL): string {
+  return parseUrl(name, url, baseUrl()).href;
+}
+
+function baseUrl(): string {
+  return typeof document === 'undefined' ? location.href : document.baseURI;
+}

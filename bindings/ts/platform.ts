@@ -1,0 +1,25 @@
+import type { ClientMessage, ModelLocations, WorkerMessage } from './protocol.js';
+import type { LoadOptions, ModelSource } from './types.js';
+
+/** The client's end of a Worker that runs worker/host.ts. */
+export interface WorkerHandle {
+  post(message: ClientMessage, transfer: ArrayBuffer[]): void;
+  /** Sets the only listener. */
+  onMessage(listener: (message: WorkerMessage) => void): void;
+  /** Sets the only listener for the Worker's end, whether it could not start, died or was ended by another. */
+  onFailure(listener: (reason: string) => void): void;
+  /** Whether somebody waits for an answer. In Node a Worker that nobody waits for does not keep the process alive. */
+  setBusy(busy: boolean): void;
+  /** Resolves when the Worker is gone. */
+  terminate(): Promise<void>;
+}
+
+/** What differs between browsers and Node. */
+export interface Platform {
+  /** @throws ModelError `load-failed` when the Worker cannot be made. */
+  spawn(workerUrl: string | undefined): WorkerHandle;
+  /** An option's URL as the Worker can use it. @throws InvalidArgumentError */
+  resolveUrl(name: string, url: string | URL): string;
+  /** @throws InvalidArgumentError, ModelError `load-failed` */
+  locate(source: ModelSource, options: LoadOptions): Promise<ModelLocations>;
+}

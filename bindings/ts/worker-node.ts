@@ -1,0 +1,46 @@
+/** The Worker's script in Node. */
+
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { parentPort } from 'node:worker_threads';
+
+import { describeThrown } from './protocol.js';
+import createModule from './wasm/kvasm-simd.js';
+import { fetchWasm } from './worker/fetch-wasm.js';
+import { loadFailed } from './worker/files.js';
+import { openInNode } from './worker/files-node.js';
+import { serve } from './worker/host.js';
+import { compileFailed, instantiate } from './worker/instantiate.js';
+
+const port = parentPort;
+if (!port) throw new Error('worker-node.js must run in a worker thread');
+
+serve(
+  {
+    post: message => port.postMessage(message),
+    onMessage(listener) {
+      port.on('message', listener);
+    },
+  },
+  {
+    variant: 'simd',
+    createModule: async wasmUrl => instantiate(createModule, await compileFrom(wasmUrl)),
+    openFile: openInNode,
+  },
+);
+
+async function compileFrom(wasmUrl: string | undefined): Promise<WebAssembly.Module> {
+  if (wasmUrl !== undefined && /^https?:/i.test(wasmUrl)) return fetchWasm(wasmUrl);
+  const path = fileURLToPath(wasmUrl ?? new URL('./wasm/kvasm-simd.wasm', import.meta.url));
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = await readFile(path);
+  } catch (cause) {
+    throw loadFailed(path, `cannot be read (${describeThrown(cause)})`, cause);
+  }
+  try {
+    return await WebAssembly.compile(bytes);
+  } catch (cause) {
+    throw compileFailed(path, cause);
+  }
+}

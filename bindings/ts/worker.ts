@@ -1,0 +1,33 @@
+/** The Worker's script in browsers. */
+
+import type { ClientMessage } from './protocol.js';
+import createModule from './wasm/kvasm-simd.js';
+import { fetchWasm } from './worker/fetch-wasm.js';
+import { openPortable } from './worker/files.js';
+import { serve } from './worker/host.js';
+import { instantiate } from './worker/instantiate.js';
+
+// TypeScript's types of a page and of a Worker exclude each other; this is the part that is needed of the latter's.
+interface WorkerScope {
+  postMessage(message: unknown): void;
+  onmessage: ((event: MessageEvent<ClientMessage>) => void) | null;
+}
+const scope = globalThis as unknown as WorkerScope;
+
+// Bundlers look for this very expression.
+const besideThisFile = new URL('./wasm/kvasm-simd.wasm', import.meta.url);
+
+serve(
+  {
+    post: message => scope.postMessage(message),
+    onMessage(listener) {
+      scope.onmessage = event => listener(event.data);
+    },
+  },
+  {
+    variant: 'simd',
+    createModule: async wasmUrl =>
+      instantiate(createModule, await fetchWasm(wasmUrl ?? besideThisFile.href)),
+    openFile: openPortable,
+  },
+);

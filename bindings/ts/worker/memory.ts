@@ -1,0 +1,17 @@
+import type { MemoryReport } from '../types.js';
+import type { LoadedModel } from './load.js';
+
+export function reportMemory({ module, engine }: LoadedModel): MemoryReport {
+  const memory = engine.memory();
+  return {
+    weights: memory.weights,
+    activations: memory.activations,
+    kv: {
+      reserved: memory.kvReserved,
+      used: memory.kvUsed,
+      perToken: memory.kvPerToken,
+      tokens: memory.kvTokens,
+    },
+    heap: module.HEAPU8.byteLength,
+  };
+}
