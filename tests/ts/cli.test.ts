@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+
+import { formatBytes, ProgressBar, progressLine } from '../../bindings/ts/cli/progress-bar.js';
+import { formatStats } from '../../bindings/ts/cli/stats.js';
+import { messageInFlags, parseCommand, UsageError } from '../../bindings/ts/cli/usage.js';
+import { InvalidArgumentError } from '../../bindings/ts/errors.js';
+import { loadFake } from './harness.js';
+
+describe('the command line', () => {
+  it('becomes options of generate', () => {
+    const line =
+      'generate --model m --prompt p --max-tokens 5 --temperature 0.5 --top-k 3 --top-p .9 ' +
+      '--seed 7 --cache none --stats --ignore-eos';
+    expect(parseCommand(line.split(' '))).toEqual({
+      name: 'generate',
+      generate: {
+        model: 'm',
+        prompt: 'p',
+        stats: true,
+        options: {
+          maxTokens: 5,
+          temperature: 0.5,
+          topK: 3,
+          topP: 0.9,
+          seed: 7,
+          cache: 'none',
+          stopTokens: [],
+        },
+      },
+    });
+  });
+
+  it('leaves the defaults to the engine', () => {
+    expect(parseCommand(['generate', '--prompt', '-'])).toEqual({
+      name: 'generate',
+      generate: { model: undefined, prompt: '-', stats: false, options: {} },
+    });
+  });
+
+  it('asks for help or the version, with anything else', () => {
+    expect(parseCommand(['--help'])).toEqual({ name: 'help' });
+    expect(parseCommand(['generate', '-h'])).toEqual({ name: 'help' });
+    expect(parseCommand(['--version'])).toEqual({ name: 'version' });
+  });
+
+  it.each([
+    [[], /no command/],
+    [['serve'], /no command "serve"/],
+    [['generate'], /--prompt is missing/],
+    [['generate', '--prompt', 'Once', 'upon'], /"upon"\? Quote/],
+    [['generate', '--prompt', 'a', '--max-tokens', 'many'], /--max-tokens must be a number, not/],
+    [['generate', '--prompt', 'a', '--seed', ''], /--seed must be a number, not ""/],
+    [['generate', '--prompt', 'a', '--speed', '9'], /--speed/],
+  ])('is refused: %j', (args, message) => {
+    expect(() => parseCommand(args)).toThrow(UsageError);
+    expect(() => parseCommand(args)).toThrow(message);
+  });
+
+  it('has its own names for options', () => {
+    const error = new InvalidArgumentError('maxTokens must be an integer of at least 0, not -1.');
+    expect(messageInFlags(error)).toBe('--max-tokens must be an integer of at least 0, not -1.');
+  });
+});
+
+describe('progress', () => {
+  it('is a share where the whole is known', () => {
+    expect(progressLine(0, 200)).toBe(`[${'.'.repeat(30)}]  0% of 200 B`);
+    expect(progressLine(100, 200)).toContain(' 50% of 200 B');
+    expect(progressLine(200, 200)).toBe(`[${'#'.repeat(30)}]100% of 200 B`);
+    expect(progressLine(0, 0)).toContain('100%');
+    expect(progressLine(1_500_000, undefined)).toBe('1.5 MB');
+  });
+
+  it.each([
+    [999, '999 B'],
+    [1000, '1.0 kB'],
+    [999_949, '999.9 kB'],
+    [999_950, '1.0 MB'],
+    [4_294_967_296, '4.3 GB'],
+    [5e12, '5000.0 GB'],
+  ])('writes %i bytes as %s', (bytes, text) => {
+    expect(formatBytes(bytes)).toBe(text);
+  });
+
+  it('is drawn on terminals only', () => {
+    for (const isTTY of [true, false]) {
+      const written: string[] = [];
+      const out = { isTTY, write: (text: string) => written.push(text) };
+      const bar = new ProgressBar(out as unknown as NodeJS.WriteStream);
+      bar.update({ phase: 'weights', loaded: 1, total: 2 });
+      bar.clear();
+      expect(written).toHaveLength(isTTY ? 2 : 0);
+    }
+  });
+});
+
+it('--stats shows how the bytes of a token come about', async () => {
+  const { engine } = await loadFake();
+  const result = await engine.generate('abc', { maxTokens: 5 }).result();
+  const text = formatStats(12.3, engine.info, result);
+  expect(text).toContain('load: 12.3 ms (fake, 1 thread)');
+  expect(text).toContain('prompt: 3 tokens');
+  expect(text).toContain('896 bytes used (7 tokens) of 16384 reserved');
+  expect(text).toContain('128 = 2 x 2 layers x 2 kv heads x 4 x 4 bytes');
+});

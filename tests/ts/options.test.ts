@@ -1,0 +1,173 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { InvalidArgumentError } from '../../bindings/ts/errors.js';
+import { checkLoadOptions, generateRequest } from '../../bindings/ts/options.js';
+import type { GenerateOptions, LoadOptions, Prompt } from '../../bindings/ts/types.js';
+import { loadFake, rejection } from './harness.js';
+
+const vocabSize = 300;
+
+function refusal(options: Record<string, unknown>, prompt: unknown = 'a'): string {
+  try {
+    generateRequest(prompt as Prompt, options as GenerateOptions, vocabSize);
+  } catch (error) {
+    expect(error).toBeInstanceOf(InvalidArgumentError);
+    return (error as Error).message;
+  }
+  throw new Error('Nothing was refused');
+}
+
+const notInteger = fc.oneof(
+  fc.double({ noInteger: true }),
+  fc.constantFrom('5', null, true, [], {}, 5n, Number.NaN, Number.POSITIVE_INFINITY),
+);
+
+describe('options of generate', () => {
+  it('have defaults', () => {
+    expect(generateRequest('a', {}, vocabSize)).toEqual({
+      prompt: 'a',
+      allowSpecial: false,
+      maxTokens: undefined,
+      temperature: 1,
+      topK: 0,
+      topP: 1,
+      seed: expect.any(Number),
+      stopTokens: undefined,
+      cache: 'block',
+    });
+    expect(generateRequest('a', { seed: undefined } as object, vocabSize).seed).toBeTypeOf(
+      'number',
+    );
+  });
+
+  it('are taken over their whole range', () => {
+    const options = fc.record({
+      maxTokens: fc.maxSafeNat(),
+      temperature: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
+      topK: fc.maxSafeNat(),
+      topP: fc.double({ min: 0, minExcluded: true, max: 1, noNaN: true }),
+      seed: fc.maxSafeNat(),
+      stopTokens: fc.array(fc.nat()),
+      cache: fc.constantFrom('block', 'concat', 'none'),
+      allowSpecial: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(options, given => {
+        const request = generateRequest('a', given, vocabSize);
+        expect(request).toEqual({ ...given, prompt: 'a', topK: Math.min(given.topK, vocabSize) });
+      }),
+    );
+  });
+
+  it.each([
+    ['maxTokens', 'an integer of at least 0'],
+    ['topK', 'an integer of at least 0'],
+    ['seed', 'an integer from 0 to 2^53 - 1'],
+  ])('refuse a %s that is no natural number, and name it', (name, range) => {
+    const bad = fc.oneof(notInteger, fc.integer({ max: -1 }), fc.constant(2 ** 53));
+    fc.assert(
+      fc.property(bad, value => {
+        expect(refusal({ [name]: value })).toMatch(`${name} must be ${range}, not `);
+      }),
+    );
+  });
+
+  it.each([
+    [{ temperature: -0.1 }, 'temperature must be a finite number of at least 0, not -0.1.'],
+    [{ temperature: Number.NaN }, /^temperature .* not NaN\.$/],
+    [{ temperature: Number.POSITIVE_INFINITY }, /^temperature .* not Infinity\.$/],
+    [{ temperature: '1' }, /^temperature .* not "1"\.$/],
+    [{ topP: 0 }, 'topP must be a number above 0 and up to 1, not 0.'],
+    [{ topP: 1.01 }, /^topP .* not 1.01\.$/],
+    [{ topP: null }, /^topP .* not null\.$/],
+    [{ stopTokens: 5 }, /^stopTokens must be an array of token ids, not 5\.$/],
+    [{ stopTokens: [1, -1] }, /^stopTokens\[1\] must be an integer from 0 .* not -1\.$/],
+    [{ stopTokens: ['a'] }, /^stopTokens\[0\] .* not "a"\.$/],
+    [{ cache: 'blocks' }, "cache must be 'block' or 'concat' or 'none', not \"blocks\"."],
+    [{ cache: 'toString' }, /^cache must be /],
+    [{ allowSpecial: 1 }, /^allowSpecial must be true or false, not 1\.$/],
+    [{ signal: new AbortController() }, /^signal must be an AbortSignal, not an object/],
+    [{ maxtokens: 5 }, /^generate has no option "maxtokens"; the closest is "maxTokens"/],
+    [{ max_tokens: 5 }, /the closest is "maxTokens"/],
+    [{ top_p: 5 }, /the closest is "topP"/],
+    [{ temprature: 5 }, /the closest is "temperature"/],
+  ])('refuse %j', (options, message) => {
+    expect(refusal(options)).toMatch(message);
+  });
+
+  it('refuse what is no object', () => {
+    for (const options of [null, 5, 'fast', [1]]) {
+      expect(refusal(options as never)).toMatch(/options of generate must be an object, not/);
+    }
+  });
+});
+
+describe('prompts', () => {
+  it('refuse ids that the model does not have, by place and range', () => {
+    const bad = fc.oneof(
+      notInteger.filter(value => typeof value !== 'bigint'),
+      fc.integer({ min: vocabSize }),
+      fc.integer({ max: -1 }),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.nat(vocabSize - 1)), bad, (ids, id) => {
+        const at = `prompt[${ids.length}] must be a token id from 0 to 299, not `;
+        expect(refusal({}, [...ids, id])).toContain(at);
+      }),
+    );
+    expect(refusal({}, [300n])).toContain('not 300n');
+    expect(refusal({}, { length: 2 ** 50 })).toContain('prompt[0]');
+  });
+
+  it.each([null, undefined, 5, {}, true, () => 'a', { length: -1 }, new Set([1])])(
+    'refuse %o',
+    prompt => {
+      expect(() => generateRequest(prompt as never, {}, vocabSize)).toThrow(
+        /prompt must be a string, or an array of token ids, not/,
+      );
+    },
+  );
+
+  it('suggest the end-of-text id for an empty one', () => {
+    for (const prompt of ['', [], new Int32Array()]) {
+      expect(refusal({}, prompt)).toMatch(/empty.*end-of-text id/);
+    }
+  });
+
+  it('are refused by the generation, not by the call', async () => {
+    const { engine, wasm } = await loadFake();
+    const error = await rejection(engine.generate('a', { topP: 2 }).result());
+    expect(error).toBeInstanceOf(InvalidArgumentError);
+    expect(wasm.steps).toBe(0);
+  });
+
+  it('are refused when their text has tokens that the model lacks', async () => {
+    const { engine } = await loadFake({ config: { vocabSize: 100 } });
+    const error = await rejection(engine.generate('zebra').result());
+    expect(error).toMatchObject({
+      code: 'invalid-argument',
+      message: expect.stringMatching(/token 122.*ends at 99/),
+    });
+  });
+});
+
+describe('options of load', () => {
+  it.each([
+    [{ contextLength: 0 }, /^contextLength must be an integer from 1 to 2147483647, not 0\.$/],
+    [{ contextLength: 1.5 }, /^contextLength/],
+    [{ onProgress: 5 }, /^onProgress must be a function, not 5\.$/],
+    [{ hubUrl: 5 }, /^hubUrl must be a URL/],
+    [{ revision: '' }, /^revision must be/],
+    [{ signal: {} }, /^signal must be an AbortSignal/],
+    [{ onprogress: () => {} }, /load has no option "onprogress"; the closest is "onProgress"/],
+  ])('refuse %o', (options, message) => {
+    expect(() => checkLoadOptions(options as LoadOptions)).toThrow(message);
+    expect(() => checkLoadOptions(options as LoadOptions)).toThrow(InvalidArgumentError);
+  });
+
+  it('are all optional', () => {
+    checkLoadOptions({});
+    checkLoadOptions({ contextLength: 5, hubUrl: new URL('https://a.test'), onProgress() {} });
+  });
+});
