@@ -41,6 +41,8 @@ function spawn(workerUrl: string | undefined): WorkerHandle {
       });
     },
     setBusy(busy) {
+      // While it ends, somebody may be waiting for just that.
+      if (terminating) return;
       if (busy) worker.ref();
       else worker.unref();
     },

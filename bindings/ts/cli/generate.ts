@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { Engine } from '../node.js';
+import type { GenerateChunk } from '../types.js';
 import { ProgressBar } from './progress-bar.js';
 import { formatStats } from './stats.js';
 import { type GenerateCommand, UsageError } from './usage.js';
@@ -25,14 +26,8 @@ export async function generate(command: GenerateCommand, signal: AbortSignal): P
   const loadMilliseconds = performance.now() - startedAt;
   try {
     const generation = engine.generate(prompt, { ...command.options, signal });
-    let last = '';
-    for await (const { text } of generation) {
-      await write(text);
-      if (text !== '') last = text;
-    }
+    await print(generation);
     const result = await generation.result();
-    // A terminal's prompt belongs on a line of its own.
-    if (!last.endsWith('\n')) await write('\n');
     if (command.stats) process.stderr.write(formatStats(loadMilliseconds, engine.info, result));
   } finally {
     await engine.dispose();
@@ -60,6 +55,19 @@ async function readInput(signal: AbortSignal): Promise<string> {
   }
   signal.throwIfAborted();
   return text;
+}
+
+/** Ends with a line feed, so that what comes next on a terminal, be it an error, has a line of its own. */
+async function print(chunks: AsyncIterable<GenerateChunk>): Promise<void> {
+  let last = '\n';
+  try {
+    for await (const { text } of chunks) {
+      await write(text);
+      if (text !== '') last = text;
+    }
+  } finally {
+    if (!last.endsWith('\n')) await write('\n');
+  }
 }
 
 async function write(text: string): Promise<void> {

@@ -42,19 +42,16 @@ async function run(args: string[]): Promise<void> {
 }
 
 function report(error: unknown): number {
-  if (interruption.signal.aborted) {
-    process.stderr.write('\n');
-    return exitCode.interrupted;
-  }
+  if (interruption.signal.aborted) return exitCode.interrupted;
   if (error instanceof UsageError) return complain(`${error.message} (see kvasm --help)`, 'usage');
   if (error instanceof InvalidArgumentError) return complain(messageInFlags(error), 'usage');
   if (error instanceof KvasmError) return complain(error.message, 'error');
-  // Not foreseen: what it was matters more than that it fits one line.
+  // Not foreseen: whoever is to repair it needs to know where it came from.
   return complain(error instanceof Error ? (error.stack ?? error.message) : String(error), 'error');
 }
 
 function complain(message: string, code: 'error' | 'usage'): number {
-  process.stderr.write(`kvasm: ${message}\n`);
+  process.stderr.write(`kvasm: ${message.replace(/\s*\n\s*/g, ' ')}\n`);
   return exitCode[code];
 }
 
