@@ -1,0 +1,60 @@
+"""Held-out loss in bits per byte, and sampling, with the plain f32 network."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+import model
+from data import Data
+
+
+def document_nats(params: model.Params, config: model.Config, ids: list[int], end_id: int,
+                  stride: int) -> float:
+    """Nats of a document's tokens given all before them, up to a window.
+
+    The document follows <|endoftext|>.  Windows of n_positions advance by
+    `stride`, so a token after the first window has n_positions - stride tokens
+    of context or more.
+    """
+    tokens = torch.tensor([end_id] + ids)
+    total, scored, start = 0.0, 0, 0
+    while scored < len(ids):
+        stop = min(start + config.n_positions, len(ids))
+        out = model.logits(params, config, tokens[None, start:stop])[0]
+        losses = F.cross_entropy(out, tokens[start + 1:stop + 1], reduction="none")
+        total += float(losses[scored - start:].double().sum())
+        scored = stop
+        start += stride
+    return total
+
+
+@torch.no_grad()
+def bits_per_byte(params: model.Params, config: model.Config, data: Data, every: int = 1,
+                  stride: int = 256) -> float:
+    """Held-out bits per UTF-8 byte, over every `every`-th document."""
+    nats, size = 0.0, 0
+    for ids, text in list(zip(data.held_ids, data.held_texts))[::every]:
+        nats += document_nats(params, config, ids, data.tokenizer.end_id, stride)
+        size += len(text.encode())
+    return nats / math.log(2) / size
+
+
+@torch.no_grad()
+def sample(params: model.Params, config: model.Config, prompt: list[int], end_id: int, length: int,
+           temperature: float, top_p: float, seed: int) -> list[int]:
+    """Up to `length` ids drawn after <|endoftext|> and `prompt`; stops at the end token."""
+    rng = torch.Generator().manual_seed(seed)
+    ids = [end_id] + prompt
+    for _ in range(length):
+        out = model.logits(params, config, torch.tensor([ids[-config.n_positions:]]))[0, -1]
+        probabilities = torch.softmax(out / temperature, dim=-1)
+        ordered, order = probabilities.sort(descending=True, stable=True)
+        keep = ordered.cumsum(0) - ordered < top_p  # the first is always kept
+        choice = int(order[torch.multinomial(ordered * keep, 1, generator=rng)])
+        if choice == end_id:
+            break
+        ids.append(choice)
+    return ids[1 + len(prompt):]
