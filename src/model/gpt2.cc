@@ -1,0 +1,158 @@
+#include "model/gpt2.h"
+
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/attention.h"
+#include "kernels/elementwise.h"
+#include "kernels/layer_norm.h"
+#include "kernels/matmul.h"
+
+namespace kvasm {
+
+KvGeometry Gpt2::GeometryOf(const Gpt2Config& config) {
+  return {config.n_layer, config.n_kv_head, config.head_dim()};
+}
+
+StatusOr<Gpt2> Gpt2::Create(const Gpt2Weights* weights, size_t max_rows,
+                            size_t max_logit_rows) {
+  constexpr char kWhat[] = "the activations";
+  const Gpt2Config& c = weights->config;
+  Gpt2 model;
+  model.weights_ = weights;
+  model.max_rows_ = max_rows;
+  model.max_logit_rows_ = max_logit_rows;
+  const auto allocate = [&](size_t rows, size_t columns, AlignedBuffer<float>* buffer) {
+    return Allocate(SaturatedProduct(rows, PaddedSize(columns)), kWhat, buffer);
+  };
+  KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_embd, &model.x_));
+  KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_embd, &model.norm_));
+  KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_qkv(), &model.qkv_));
+  KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_embd, &model.attended_));
+  KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_inner, &model.hidden_));
+  KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_embd, &model.projected_));
+  KVASM_RETURN_IF_ERROR(allocate(1, c.n_positions, &model.scores_));
+  KVASM_RETURN_IF_ERROR(allocate(max_logit_rows, c.vocab_size, &model.logits_));
+  return model;
+}
+
+size_t Gpt2::activation_bytes() const {
+  return x_.bytes() + norm_.bytes() + qkv_.bytes() + attended_.bytes() +
+         hidden_.bytes() + projected_.bytes() + scores_.bytes() + logits_.bytes();
+}
+
+void Gpt2::Embed(std::span<const BatchRow> rows) {
+  const Gpt2Config& c = config();
+  const size_t stride = PaddedSize(c.n_embd);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    float* x = x_.data() + r * stride;
+    weights_->wte.GatherOutput(static_cast<size_t>(rows[r].token), x);
+    AddTo(x, weights_->wpe.data() + rows[r].position * stride, stride);
+  }
+}
+
+void Gpt2::Attend(size_t layer, std::span<const BatchRow> rows,
+                  ForwardObserver* observer) {
+  const Gpt2Config& c = config();
+  const size_t head_dim = c.head_dim();
+  const size_t qkv_stride = PaddedSize(c.n_qkv());
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const float* qkv = qkv_.data() + r * qkv_stride;
+    const float* keys = qkv + c.n_head * head_dim;
+    rows[r].cache->Store(layer, rows[r].position, keys, keys + c.n_kv_head * head_dim);
+  }
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const float* q = qkv_.data() + r * qkv_stride;
+    float* out = attended_.data() + r * PaddedSize(c.n_embd);
+    const KvGeometry& geometry = rows[r].cache->geometry();
+    const float* const* blocks = rows[r].cache->blocks();
+    const KeyRange range = {0, rows[r].position + 1};
+    for (size_t h = 0; h < c.n_head; ++h) {
+      const size_t kv_head = h * c.n_kv_head / c.n_head;
+      AttentionScores(q + h * head_dim, head_dim, blocks,
+                      geometry.KeyOffset(layer, kv_head), range, scale, scores_.data());
+      Softmax(range, scores_.data());
+      AttentionValues(scores_.data(), head_dim, blocks,
+                      geometry.ValueOffset(layer, kv_head), range, out + h * head_dim);
+      if (observer) observer->OnAttention(layer, h, r, scores_.data(), range.end);
+    }
+  }
+}
+
+void Gpt2::ComputeLogits(std::span<const size_t> logit_rows,
+                         ForwardObserver* observer) {
+  const Gpt2Config& c = config();
+  const size_t stride = PaddedSize(c.n_embd);
+  if (logit_rows.empty()) return;
+  // The rows that want logits, side by side.
+  for (size_t i = 0; i < logit_rows.size(); ++i) {
+    std::memcpy(projected_.data() + i * stride, x_.data() + logit_rows[i] * stride,
+                stride * sizeof(float));
+  }
+  LayerNorm(projected_.data(), logit_rows.size(), stride, c.n_embd,
+            weights_->ln_f.gain.data(), weights_->ln_f.bias.data(),
+            c.layer_norm_epsilon, norm_.data());
+  if (observer) {
+    observer->OnActivations("ln_f", c.n_layer, norm_.data(), logit_rows.size(),
+                            c.n_embd, stride);
+  }
+  MatMul(norm_.data(), logit_rows.size(), stride, weights_->output(),
+         weights_->lm_head_bias.data(), logits_.data(), PaddedSize(c.vocab_size));
+}
+
+void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit_rows,
+                   ForwardObserver* observer) {
+  assert(rows.size() <= max_rows_ && logit_rows.size() <= max_logit_rows_);
+  const Gpt2Config& c = config();
+  const size_t n = rows.size();
+  const size_t embd_stride = PaddedSize(c.n_embd);
+  const size_t qkv_stride = PaddedSize(c.n_qkv());
+  const size_t inner_stride = PaddedSize(c.n_inner);
+  const float epsilon = c.layer_norm_epsilon;
+  size_t layer = 0;
+  const auto observe = [&](const char* name, const AlignedBuffer<float>& data,
+                           size_t columns) {
+    if (observer) {
+      observer->OnActivations(name, layer, data.data(), n, columns,
+                              PaddedSize(columns));
+    }
+  };
+
+  Embed(rows);
+  observe("embedding", x_, c.n_embd);
+  for (; layer < c.n_layer; ++layer) {
+    const Gpt2LayerWeights& w = weights_->layers[layer];
+    LayerNorm(x_.data(), n, embd_stride, c.n_embd, w.ln_1.gain.data(),
+              w.ln_1.bias.data(), epsilon, norm_.data());
+    observe("ln_1", norm_, c.n_embd);
+    MatMul(norm_.data(), n, embd_stride, w.c_attn.weight, w.c_attn.bias.data(),
+           qkv_.data(), qkv_stride);
+    observe("c_attn", qkv_, c.n_qkv());
+    Attend(layer, rows, observer);
+    observe("attention", attended_, c.n_embd);
+    MatMul(attended_.data(), n, embd_stride, w.c_proj.weight, w.c_proj.bias.data(),
+           projected_.data(), embd_stride);
+    observe("c_proj", projected_, c.n_embd);
+    AddTo(x_.data(), projected_.data(), n * embd_stride);
+    observe("residual_1", x_, c.n_embd);
+
+    LayerNorm(x_.data(), n, embd_stride, c.n_embd, w.ln_2.gain.data(),
+              w.ln_2.bias.data(), epsilon, norm_.data());
+    observe("ln_2", norm_, c.n_embd);
+    MatMul(norm_.data(), n, embd_stride, w.c_fc.weight, w.c_fc.bias.data(),
+           hidden_.data(), inner_stride);
+    observe("c_fc", hidden_, c.n_inner);
+    GeluNew(hidden_.data(), n * inner_stride);
+    observe("gelu", hidden_, c.n_inner);
+    MatMul(hidden_.data(), n, inner_stride, w.mlp_c_proj.weight,
+           w.mlp_c_proj.bias.data(), projected_.data(), embd_stride);
+    observe("mlp.c_proj", projected_, c.n_embd);
+    AddTo(x_.data(), projected_.data(), n * embd_stride);
+    observe("residual_2", x_, c.n_embd);
+  }
+  ComputeLogits(logit_rows, observer);
+}
+
+}  // namespace kvasm

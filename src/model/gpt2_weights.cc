@@ -1,0 +1,74 @@
+#include "model/gpt2_weights.h"
+
+#include <utility>
+
+namespace kvasm {
+namespace {
+
+constexpr char kWhat[] = "the weights";
+
+Status CreateMatrix(size_t n_in, size_t n_out, PackedMatrix* matrix) {
+  StatusOr<PackedMatrix> created = PackedMatrix::Create(n_in, n_out, kWhat);
+  if (!created.ok()) return created.status();
+  *matrix = std::move(*created);
+  return OkStatus();
+}
+
+Status CreateLinear(size_t n_in, size_t n_out, LinearWeights* linear) {
+  KVASM_RETURN_IF_ERROR(CreateMatrix(n_in, n_out, &linear->weight));
+  return Allocate(PaddedSize(n_out), kWhat, &linear->bias);
+}
+
+Status CreateLayerNorm(size_t n, LayerNormWeights* layer_norm) {
+  KVASM_RETURN_IF_ERROR(Allocate(PaddedSize(n), kWhat, &layer_norm->gain));
+  return Allocate(PaddedSize(n), kWhat, &layer_norm->bias);
+}
+
+size_t Bytes(const LayerNormWeights& layer_norm) {
+  return layer_norm.gain.bytes() + layer_norm.bias.bytes();
+}
+
+size_t Bytes(const LinearWeights& linear) {
+  return linear.weight.bytes() + linear.bias.bytes();
+}
+
+}  // namespace
+
+StatusOr<Gpt2Weights> Gpt2Weights::Create(const Gpt2Config& config,
+                                          bool separate_lm_head) {
+  Gpt2Weights w;
+  w.config = config;
+  KVASM_RETURN_IF_ERROR(CreateMatrix(config.n_embd, config.vocab_size, &w.wte));
+  KVASM_RETURN_IF_ERROR(Allocate(
+      SaturatedProduct(config.n_positions, PaddedSize(config.n_embd)), kWhat, &w.wpe));
+  for (size_t l = 0; l < config.n_layer; ++l) {
+    Gpt2LayerWeights layer;
+    KVASM_RETURN_IF_ERROR(CreateLayerNorm(config.n_embd, &layer.ln_1));
+    KVASM_RETURN_IF_ERROR(CreateLinear(config.n_embd, config.n_qkv(), &layer.c_attn));
+    KVASM_RETURN_IF_ERROR(CreateLinear(config.n_embd, config.n_embd, &layer.c_proj));
+    KVASM_RETURN_IF_ERROR(CreateLayerNorm(config.n_embd, &layer.ln_2));
+    KVASM_RETURN_IF_ERROR(CreateLinear(config.n_embd, config.n_inner, &layer.c_fc));
+    KVASM_RETURN_IF_ERROR(
+        CreateLinear(config.n_inner, config.n_embd, &layer.mlp_c_proj));
+    w.layers.push_back(std::move(layer));
+  }
+  KVASM_RETURN_IF_ERROR(CreateLayerNorm(config.n_embd, &w.ln_f));
+  if (separate_lm_head) {
+    KVASM_RETURN_IF_ERROR(CreateMatrix(config.n_embd, config.vocab_size, &w.lm_head));
+  }
+  KVASM_RETURN_IF_ERROR(
+      Allocate(PaddedSize(config.vocab_size), kWhat, &w.lm_head_bias));
+  return w;
+}
+
+size_t Gpt2Weights::bytes() const {
+  size_t bytes =
+      wte.bytes() + wpe.bytes() + Bytes(ln_f) + lm_head.bytes() + lm_head_bias.bytes();
+  for (const Gpt2LayerWeights& layer : layers) {
+    bytes += Bytes(layer.ln_1) + Bytes(layer.c_attn) + Bytes(layer.c_proj) +
+             Bytes(layer.ln_2) + Bytes(layer.c_fc) + Bytes(layer.mlp_c_proj);
+  }
+  return bytes;
+}
+
+}  // namespace kvasm
