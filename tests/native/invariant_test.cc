@@ -1,0 +1,199 @@
+// The one invariant: the logits for a token are the same bits, however you got there.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "engine/sequence.h"
+#include "formats/safetensors.h"
+#include "model/gpt2_checkpoint.h"
+#include "random_model.h"
+
+namespace kvasm {
+namespace {
+
+// Logits of each position of `ids`, from one forward pass over all of them on an empty
+// cache.
+std::vector<std::vector<float>> UncachedLogits(const Gpt2Weights& weights,
+                                               const std::vector<int32_t>& ids) {
+  Gpt2 model = std::move(*Gpt2::Create(&weights, ids.size(), ids.size()));
+  BlockPool pool = std::move(
+      *BlockPool::Create(Gpt2::GeometryOf(weights.config), ids.size() / 16 + 1));
+  KvCache cache(&pool, ids.size());
+  EXPECT_TRUE(cache.Extend(ids.size()).ok());
+  std::vector<BatchRow> rows;
+  for (size_t i = 0; i < ids.size(); ++i) rows.push_back({ids[i], i, &cache});
+  std::vector<size_t> all(ids.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  model.Forward(rows, all);
+  std::vector<std::vector<float>> logits;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    logits.emplace_back(model.logits(i), model.logits(i) + weights.config.vocab_size);
+  }
+  return logits;
+}
+
+bool SameBits(const float* a, const std::vector<float>& b) {
+  return std::memcmp(a, b.data(), b.size() * sizeof(float)) == 0;
+}
+
+struct Model {
+  explicit Model(TestRandom& random) : Model(RandomConfig(random), random) {}
+  Model(const Gpt2Config& config, TestRandom& random) : sink(config) {
+    EXPECT_TRUE(
+        ReadSafetensors(ToSafetensors(RandomTensors(config, random)), 4096, &sink)
+            .ok());
+  }
+  const Gpt2Weights& weights() { return sink.weights(); }
+  const Gpt2Config& config() { return weights().config; }
+  Gpt2CheckpointSink sink;
+};
+
+TEST(InvariantTest, AnyChunkingGivesTheBitsOfOnePassB34B35) {
+  TestRandom random(20);
+  for (int round = 0; round < 200; ++round) {
+    Model m(random);
+    const std::vector<int32_t> ids = RandomIds(
+        random, Uniform(random, 1, m.config().n_positions), m.config().vocab_size);
+    const auto expected = UncachedLogits(m.weights(), ids);
+    Gpt2 model = std::move(*Gpt2::Create(&m.weights(), ids.size(), ids.size()));
+    BlockPool pool = std::move(
+        *BlockPool::Create(Gpt2::GeometryOf(m.config()), ids.size() / 16 + 1));
+    KvCache cache(&pool, ids.size());
+    std::string chunks;
+    for (size_t at = 0; at < ids.size();) {
+      const size_t count = std::min(Uniform(random, 1, 20), ids.size() - at);
+      chunks += " " + std::to_string(count);
+      ASSERT_TRUE(cache.Extend(count).ok());
+      std::vector<BatchRow> rows;
+      std::vector<size_t> all;
+      for (size_t i = 0; i < count; ++i) {
+        rows.push_back({ids[at + i], at + i, &cache});
+        all.push_back(i);
+      }
+      model.Forward(rows, all);
+      for (size_t i = 0; i < count; ++i) {
+        ASSERT_TRUE(SameBits(model.logits(i), expected[at + i]))
+            << "round " << round << ", position " << at + i << ", chunks" << chunks;
+      }
+      at += count;
+    }
+  }
+}
+
+TEST(InvariantTest, ABatchOfSequencesGivesEachTheBitsItHasAlone) {
+  TestRandom random(21);
+  for (int round = 0; round < 100; ++round) {
+    Model m(random);
+    const size_t n = Uniform(random, 2, 4);
+    const size_t positions = m.config().n_positions;
+    BlockPool pool = std::move(
+        *BlockPool::Create(Gpt2::GeometryOf(m.config()), n * (positions / 16 + 1)));
+    Gpt2 model = std::move(*Gpt2::Create(&m.weights(), n * positions, n * positions));
+    std::vector<std::vector<int32_t>> ids;
+    std::vector<std::vector<std::vector<float>>> expected;
+    std::vector<std::unique_ptr<KvCache>> caches;
+    for (size_t s = 0; s < n; ++s) {
+      ids.push_back(
+          RandomIds(random, Uniform(random, 1, positions), m.config().vocab_size));
+      expected.push_back(UncachedLogits(m.weights(), ids[s]));
+      caches.push_back(std::make_unique<KvCache>(&pool, positions));
+    }
+    // Each pass takes some tokens of some sequences, so that their blocks interleave in
+    // the pool.
+    std::vector<size_t> done(n, 0);
+    for (;;) {
+      std::vector<BatchRow> rows;
+      std::vector<size_t> all;
+      for (size_t s = 0; s < n; ++s) {
+        const size_t count = std::min(Uniform(random, 0, 9), ids[s].size() - done[s]);
+        ASSERT_TRUE(caches[s]->Extend(count).ok());
+        for (size_t i = 0; i < count; ++i) {
+          all.push_back(rows.size());
+          rows.push_back({ids[s][done[s] + i], done[s] + i, caches[s].get()});
+        }
+      }
+      if (!rows.empty()) model.Forward(rows, all);
+      for (size_t r = 0; r < rows.size(); ++r) {
+        size_t s = 0;
+        while (caches[s].get() != rows[r].cache) ++s;
+        ASSERT_TRUE(SameBits(model.logits(r), expected[s][rows[r].position]));
+        ++done[s];
+      }
+      bool finished = true;
+      for (size_t s = 0; s < n; ++s) finished &= done[s] == ids[s].size();
+      if (finished) break;
+    }
+  }
+}
+
+TEST(InvariantTest, LaterTokensNeverReachEarlierRowsB37) {
+  TestRandom random(22);
+  Gpt2Config config = RandomConfig(random);
+  config.n_positions = 80;
+  for (const size_t cached : {63u, 64u, 65u}) {
+    Model m(config, random);
+    std::vector<int32_t> ids = RandomIds(random, cached + 5, config.vocab_size);
+    const auto before = UncachedLogits(m.weights(), ids);
+    for (size_t i = cached + 1; i < ids.size(); ++i) {
+      ids[i] = (ids[i] + 1) % static_cast<int32_t>(config.vocab_size);
+    }
+    const auto after = UncachedLogits(m.weights(), ids);
+    for (size_t i = 0; i <= cached; ++i) EXPECT_EQ(before[i], after[i]);
+    EXPECT_NE(before.back(), after.back());
+  }
+}
+
+// A whole generation: the logits of each drawn token, for one strategy and chunk size.
+std::vector<std::vector<float>> Generate(Engine* engine,
+                                         const std::vector<int32_t>& prompt,
+                                         CacheStrategy cache,
+                                         std::vector<int32_t>* ids) {
+  std::vector<std::vector<float>> logits;
+  std::unique_ptr<Sequence> sequence = std::move(*engine->StartSequence(
+      prompt, {.cache = cache, .sampler = {.temperature = 1.0f, .seed = 4}}));
+  while (sequence->remaining() > 0) {
+    const Sequence::StepResult step = sequence->Step().value();
+    if (step.kind == Sequence::StepKind::kPrefill) continue;
+    logits.emplace_back(sequence->logits(),
+                        sequence->logits() + engine->config().vocab_size);
+  }
+  ids->assign(sequence->ids().begin(), sequence->ids().end());
+  return logits;
+}
+
+TEST(InvariantTest, EveryStrategyAndChunkSizeGivesTheBitsOfOneUncachedPassB32B33) {
+  TestRandom random(23);
+  for (int round = 0; round < 60; ++round) {
+    const Gpt2Config config = RandomConfig(random);
+    const TestTensors tensors = RandomTensors(config, random);
+    const std::vector<uint8_t> file = ToSafetensors(tensors);
+    Gpt2CheckpointSink sink(config);
+    ASSERT_TRUE(ReadSafetensors(file, 4096, &sink).ok());
+    const std::vector<int32_t> prompt =
+        RandomIds(random, Uniform(random, 1, config.n_positions), config.vocab_size);
+    std::vector<int32_t> reference;
+    for (const CacheStrategy cache :
+         {CacheStrategy::kBlock, CacheStrategy::kConcat, CacheStrategy::kNone}) {
+      std::unique_ptr<Engine> engine = std::move(
+          *LoadEngine(config, file, {.prefill_chunk = Uniform(random, 1, 40)}));
+      std::vector<int32_t> ids;
+      const auto logits = Generate(engine.get(), prompt, cache, &ids);
+      ASSERT_EQ(ids.size(), config.n_positions + 1);
+      if (reference.empty()) {
+        reference = ids;
+        reference.pop_back();  // The last one drawn has no position.
+      }
+      const auto expected = UncachedLogits(sink.weights(), reference);
+      for (size_t i = 0; i < logits.size(); ++i) {
+        ASSERT_TRUE(SameBits(logits[i].data(), expected[prompt.size() - 1 + i]))
+            << "round " << round << ", strategy " << static_cast<int>(cache)
+            << ", token " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvasm
