@@ -66,6 +66,7 @@ def card(run: dict, log: list[dict[str, str]], data: data_module.Data, params: m
     baseline = ngram.bits_per_byte(data, 5)
     last = log[-1]
     per_token = data.held_bytes() / sum(len(ids) for ids in data.held_ids)
+    ngram_perplexity = 2 ** (baseline * per_token)
     books = "\n".join(f"- {BOOKS[book]}" for book in sorted(BOOKS))
     batch = int(run["batch_tokens"])
     return f"""---
@@ -86,7 +87,7 @@ plain GPT-2 in the Hugging Face layout, stored F16 ({size / 1e6:.1f} MB).
 |---|---|
 | Held-out bits per byte | **{bits:.3f}** |
 | 5-gram baseline, same tokens and split | {baseline:.3f} |
-| Held-out perplexity per token | {2 ** (bits * per_token):.1f} (5-gram: {2 ** (baseline * per_token):.1f}) |
+| Held-out perplexity per token | {2 ** (bits * per_token):.1f} (5-gram: {ngram_perplexity:.1f}) |
 | Layers, width, heads | {config.n_layer}, {config.n_embd}, {config.n_head} |
 | Context | {config.n_positions} tokens |
 | Vocabulary | {config.vocab_size:,} byte-level BPE entries, `<|endoftext|>` the last |

@@ -15,7 +15,8 @@ text { fill: #ddd } .grid { stroke: #444 } .held { stroke: #6fb3ff } .train { st
 </style>"""
 
 
-def loss_curve(epochs: list[float], held: list[float], trained: list[float], baseline: float) -> str:
+def loss_curve(epochs: list[float], held: list[float], trained: list[float],
+               baseline: float) -> str:
     """Bits per byte over epochs: held-out, training (with dropout), the 5-gram baseline."""
     values = [*held, *trained, baseline]
     low = int(min(values) * 10) / 10
@@ -53,7 +54,8 @@ def loss_curve(epochs: list[float], held: list[float], trained: list[float], bas
                  f'y2="{y(baseline):.1f}"/>')
     parts += [line(trained, "train"), line(held, "held")]
     # Labels at the lines' ends, moved apart where they would touch.
-    labels = sorted([(y(baseline), f"5-gram {baseline:.3f}"), (y(held[-1]), f"held-out {held[-1]:.3f}"),
+    labels = sorted([(y(baseline), f"5-gram {baseline:.3f}"),
+                     (y(held[-1]), f"held-out {held[-1]:.3f}"),
                      (y(trained[-1]), f"training {trained[-1]:.3f}")])
     place = 0.0
     for height, text in labels:

@@ -239,7 +239,8 @@ def split_held_out(stories: list[Story], fraction: float = 0.04, run_bytes: int 
                 if size >= run_bytes:
                     runs.append((s, first, p + 1))
                     first, size = p + 1, 0
-        count = max(1, round(fraction * sum(len("\n\n".join(s.paragraphs)) for s in own) / run_bytes))
+        size = sum(len("\n\n".join(story.paragraphs)) for story in own)
+        count = max(1, round(fraction * size / run_bytes))
         chosen = set()
         for k in range(min(count, len(runs))):  # stratified: one from each stretch of the book
             low, high = k * len(runs) // count, (k + 1) * len(runs) // count

@@ -99,8 +99,8 @@ class ModelTest(unittest.TestCase):
         out = model.logits(params, CONFIG, inputs)
         torch.nn.functional.cross_entropy(out.flatten(0, 1), targets.flatten()).backward()
         for name, p in params.items():
-            self.assertLess(float((p.grad - fused[name]).norm()), 0.04 * float(p.grad.norm()) + 1e-3,
-                            name)
+            difference = float((p.grad - fused[name]).norm())
+            self.assertLess(difference, 0.04 * float(p.grad.norm()) + 1e-3, name)
 
     def test_export_gives_the_same_logits(self) -> None:
         params = model.init_params(CONFIG, 1)

@@ -143,8 +143,8 @@ class Run:
                     writer = csv.DictWriter(file, FIELDS)
                     writer.writeheader()
                     writer.writerows(rows)
-                print(*rows[-1].values(), f"{len(losses) * self.args.batch_tokens / (self.seconds - last_eval + 1e-9):.0f}"
-                      f" tokens/s, {chooser.times}", flush=True)
+                pace = len(losses) * self.args.batch_tokens / (self.seconds - last_eval + 1e-9)
+                print(*rows[-1].values(), f"{pace:.0f} tokens/s, {chooser.times}", flush=True)
                 losses = []
                 # Evaluation counts as time used, or the end would come late.
                 self.seconds += time.monotonic() - begin
@@ -160,7 +160,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--corpora", type=pathlib.Path, default=data_module.DEFAULT_CORPORA)
     add("--run", default="long", help="folder below build/train-demo")
-    add("--minutes", type=float, default=91.0, help="time budget, over all sessions")
+    add("--minutes", type=float, default=90.0, help="time budget, over all sessions")
     add("--steps", type=int, default=0, help="budget in steps, instead of --minutes")
     add("--vocab", type=int, default=4096)
     add("--embd", type=int, default=320)
