@@ -1,42 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
 import { ModelError } from '../../bindings/ts/errors.js';
-import type { LoadOptions, LoadProgress } from '../../bindings/ts/types.js';
+import type { LoadOptions } from '../../bindings/ts/types.js';
 import { FakeWasm, fakeWeights } from './fake-wasm-module.js';
-import {
-  collect,
-  config,
-  FakePlatform,
-  idle,
-  loadOn,
-  merges,
-  modelFiles,
-  rejection,
-  vocab,
-} from './harness.js';
-
-const root = 'https://models.test/tiny';
-const weights = fakeWeights(5000);
-
-type Answer = () => Response | Promise<Response>;
-
-/** A server of these files below `root`; what it does not have is 404. */
-function serveFiles(changes: Record<string, Answer | undefined> = {}): string[] {
-  const asked: string[] = [];
-  const files: Record<string, Answer | undefined> = {
-    'config.json': () => new Response(config),
-    'vocab.json': () => new Response(vocab),
-    'merges.txt': () => new Response(merges),
-    'model.safetensors': () => new Response(weights),
-    ...changes,
-  };
-  vi.stubGlobal('fetch', async (url: string) => {
-    const name = url.slice(root.length + 1);
-    asked.push(name);
-    return files[name]?.() ?? new Response('no', { status: 404, statusText: 'Not Found' });
-  });
-  return asked;
-}
+import { root, serveFiles, weights } from './file-server.js';
+import { collect, config, FakePlatform, idle, loadOn, modelFiles, rejection } from './harness.js';
 
 const html =
   (status = 200) =>
@@ -95,15 +63,17 @@ describe('Engine.load', () => {
     const wasm = new FakeWasm();
     const whole = new Uint8Array(6000);
     whole.set(weights, 500);
+    const buffer = new TextEncoder().encode(config).buffer;
     const engine = await loadOn(
       new FakePlatform(wasm),
       modelFiles({
-        'config.json': new TextEncoder().encode(config).buffer,
+        'config.json': buffer,
         'model.safetensors': whole.subarray(500, 5500),
       }),
     );
     expect(Uint8Array.from(wasm.received)).toEqual(weights);
     expect(whole.length).toBe(6000);
+    expect(buffer.byteLength).toBe(config.length);
     expect(await collect(engine.generate('a', { maxTokens: 2 }))).toHaveLength(2);
   });
 
@@ -244,58 +214,5 @@ describe('a load that fails', () => {
       throw error;
     };
     expect(await failedLoad({ onProgress })).toBe(error);
-  });
-});
-
-describe('progress', () => {
-  async function progressOf(answer: Answer): Promise<LoadProgress[]> {
-    serveFiles({ 'model.safetensors': answer });
-    const reports: LoadProgress[] = [];
-    await load({ onProgress: progress => reports.push(progress) });
-    return reports;
-  }
-
-  const slowly = (headers?: HeadersInit) => () => {
-    let at = 0;
-    const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        await idle(3);
-        controller.enqueue(weights.slice(at, at + 100));
-        at += 100;
-        if (at >= weights.length) controller.close();
-      },
-    });
-    return new Response(body, headers ? { headers } : {});
-  };
-
-  it('goes through the phases, and from nothing to all of each file', async () => {
-    const reports = await progressOf(() => new Response(weights));
-    const phases = reports.map(({ phase }) => phase);
-    expect([...new Set(phases)]).toEqual(['config', 'tokenizer', 'weights', 'ready']);
-    expect(reports.at(-1)).toEqual({ phase: 'ready', loaded: 5000, total: 5000 });
-    const last = reports.filter(({ phase }) => phase === 'weights').at(-1);
-    expect(last).toEqual({ phase: 'weights', loaded: 5000, total: 5000 });
-  });
-
-  it('reports now and then only', async () => {
-    const startedAt = performance.now();
-    const reports = (await progressOf(slowly())).filter(({ phase }) => phase === 'weights');
-    expect(reports.length).toBeGreaterThan(3);
-    expect(reports.length).toBeLessThan(3 + (performance.now() - startedAt) / 50);
-  });
-
-  it.each([
-    ['absent', {}],
-    ['too small', { 'content-length': '12' }],
-    ['of the compressed bytes', { 'content-length': '9000', 'content-encoding': 'gzip' }],
-    ['no number', { 'content-length': 'many' }],
-  ])('is never above the whole or NaN with a Content-Length %s (B94)', async (_, headers) => {
-    const reports = await progressOf(slowly(headers));
-    for (const { loaded, total } of reports) {
-      expect(loaded).toBeGreaterThanOrEqual(0);
-      if (total !== undefined) expect(loaded).toBeLessThanOrEqual(total);
-    }
-    const middle = reports.filter(({ phase, loaded }) => phase === 'weights' && loaded > 0);
-    expect(new Set(middle.map(({ total }) => total))).toEqual(new Set([5000]));
   });
 });
