@@ -186,8 +186,13 @@ describe('a load that fails', () => {
       message: `${root}/model.safetensors: the file ends after 4000 bytes`,
     });
     serveFiles();
-    const wasm = new FakeWasm({ configStatus: { code: 'invalid-config', message: 'no n_head' } });
-    expect(await failedLoad({}, wasm)).toMatchObject({ code: 'invalid-config' });
+    const wasm = new FakeWasm({
+      configStatus: { code: 'invalid-config', message: 'config.json: no n_head' },
+    });
+    expect(await failedLoad({}, wasm)).toMatchObject({
+      code: 'invalid-config',
+      message: `${root}/config.json: no n_head`,
+    });
     const full = new FakeWasm({ finishStatus: { code: 'out-of-memory', message: 'full' } });
     expect(await failedLoad({}, full)).toMatchObject({ name: 'GenerationError' });
   });

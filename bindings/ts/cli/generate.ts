@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { Engine } from '../node.js';
@@ -36,7 +37,7 @@ export async function generate(command: GenerateCommand, signal: AbortSignal): P
 
 function bundledModel(): string {
   const directory = fileURLToPath(new URL('../../models/fairy-tale/', import.meta.url));
-  if (existsSync(directory)) return directory;
+  if (existsSync(join(directory, 'config.json'))) return directory;
   throw new UsageError(
     'no model comes with this copy of kvasm; ' +
       'pass --model with a directory, a URL or a Hugging Face id such as openai-community/gpt2',

@@ -4,6 +4,7 @@ import {
   type LoadRequest,
   type ModelFileName,
   type ModelLocations,
+  modelFileNames,
 } from '../protocol.js';
 import { Tokenizer } from '../tokenizer/tokenizer.js';
 import type { EngineInfo, LoadProgress } from '../types.js';
@@ -33,7 +34,14 @@ type Report = (progress: LoadProgress) => void;
 export function checkStatus({ code, message }: WasmStatus, label?: string): void {
   if (code === '') return;
   // The codes of the two sides are one list.
-  throw errorFor(code as KvasmErrorCode, label === undefined ? message : `${label}: ${message}`);
+  const located = label === undefined ? message : locate(label, message);
+  throw errorFor(code as KvasmErrorCode, located);
+}
+
+/** Says where the file is that a message is about, in place of its name. */
+function locate(label: string, message: string): string {
+  const name = modelFileNames.find(candidate => message.startsWith(`${candidate}: `));
+  return `${label}: ${name === undefined ? message : message.slice(name.length + 2)}`;
 }
 
 /** Whatever this throws that is no KvasmError comes from WebAssembly, which is then beyond use. */
@@ -147,7 +155,7 @@ function makeTokenizer(label: string, make: () => Tokenizer): Tokenizer {
   try {
     return make();
   } catch (error) {
-    if (error instanceof KvasmError) throw errorFor(error.code, `${label}: ${error.message}`);
+    if (error instanceof KvasmError) throw errorFor(error.code, locate(label, error.message));
     throw errorFor('invalid-tokenizer', `${label}: ${describeThrown(error)}`);
   }
 }
