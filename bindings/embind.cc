@@ -80,6 +80,11 @@ class JsSequence {
     return result.value().kind == Sequence::StepKind::kToken ? result.value().token
                                                              : kStepPrefill;
   }
+  val Logits() const {
+    if (sequence_ == nullptr) return val::null();
+    return val(
+        emscripten::typed_memory_view(sequence_->logits_size(), sequence_->logits()));
+  }
   double Remaining() const {
     return sequence_ ? static_cast<double>(sequence_->remaining()) : 0;
   }
@@ -240,6 +245,7 @@ EMSCRIPTEN_BINDINGS(kvasm) {
   emscripten::class_<JsSequence>("Sequence")
       .function("status", &JsSequence::status)
       .function("step", &JsSequence::Step)
+      .function("logits", &JsSequence::Logits)
       .function("remaining", &JsSequence::Remaining)
       .function("prefilled", &JsSequence::Prefilled);
   emscripten::class_<JsEngine>("Engine")

@@ -88,6 +88,11 @@ export interface WasmSequence {
    * computed, or wasmStepFailed.
    */
   step(): number;
+  /**
+   * [vocabSize]: what the last token was drawn from. A view into WebAssembly memory: read it before the next call of
+   * anything.
+   */
+  logits(): Float32Array;
   /** How many more tokens the position table has room for. */
   remaining(): number;
   /** Tokens of the prompt that are computed. */

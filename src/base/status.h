@@ -48,12 +48,10 @@ template <typename T>
 class [[nodiscard]] StatusOr {
  public:
   // Implicit, so that functions return either as it is.
-  StatusOr(T value)
-      : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  StatusOr(Status status)            // NOLINT(google-explicit-constructor)
-      : status_(std::move(status)) {
-    assert(!status_.ok());
-  }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  StatusOr(T value) : value_(std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  StatusOr(Status status) : status_(std::move(status)) { assert(!status_.ok()); }
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }

@@ -44,6 +44,8 @@ class Sequence {
   // again.
   const float* logits() const { return engine_->model().logits(0); }
 
+  size_t logits_size() const { return engine_->config().vocab_size; }
+
   // Tokens in the cache, 0 for CacheStrategy::kNone.
   size_t cached_tokens() const;
 

@@ -136,8 +136,9 @@ Status SafetensorsReader::ParseHeader() {
 }
 
 void SafetensorsReader::SkipFinishedExtents() {
-  while (extent_ < extents_.size() && extents_[extent_].end <= data_position_)
+  while (extent_ < extents_.size() && extents_[extent_].end <= data_position_) {
     ++extent_;
+  }
 }
 
 void SafetensorsReader::ConsumeData(const uint8_t* bytes, size_t count) {

@@ -57,8 +57,9 @@ HWY_INLINE void MatVecTwoPanels(const float* HWY_RESTRICT x,
     }
   }
   for (size_t v = 0; v < kVectors; ++v) {
-    if (bias != nullptr)
+    if (bias != nullptr) {
       sum[v] = hn::Add(sum[v], hn::Load(kFloatTag, bias + v * kLanes));
+    }
     hn::Store(sum[v], kFloatTag, out + v * kLanes);
   }
 }

@@ -81,8 +81,9 @@ int32_t Sampler::Draw(size_t count, float max) {
     // more.
     float kept = 0;
     size_t n = 0;
-    while (n < count && (n == 0 || kept / total < options_.top_p))
+    while (n < count && (n == 0 || kept / total < options_.top_p)) {
       kept += weights_[n++];
+    }
     count = n;
     total = kept;
   }

@@ -211,6 +211,10 @@ class FakeSequence implements WasmSequence {
     return (this.#fake.contextLength || this.#fake.config.nPositions) + 1 - this.#ids.length;
   }
 
+  logits(): Float32Array {
+    throw new Error('the package reads no logits yet');
+  }
+
   prefilled(): number {
     return this.#prefilled;
   }

@@ -1,0 +1,135 @@
+// The one invariant in the WebAssembly build: the logits for a token are the same bits, however you got
+// there. The reference is CacheStrategy none, which computes all anew for each token.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import fc from 'fast-check';
+import { makeCheckpoint } from '../../scripts/fixtures/make-checkpoint.mjs';
+import { instantiate, load, logitBytes, nextToken, start, strategies } from './wasm-build.mjs';
+
+const module = await instantiate();
+const scratch = await mkdtemp(join(tmpdir(), 'kvasm-invariant-'));
+after(() => rm(scratch, { recursive: true }));
+
+async function randomEngine(shape) {
+  await makeCheckpoint(scratch, { ...shape, std: 0.2 });
+  const [config, weights] = await Promise.all([
+    readFile(join(scratch, 'config.json'), 'utf8'),
+    readFile(join(scratch, 'model.safetensors')),
+  ]);
+  return load(module, config, weights);
+}
+
+const shapes = fc
+  .record({
+    nLayer: fc.integer({ min: 1, max: 3 }),
+    nKvHead: fc.integer({ min: 1, max: 3 }),
+    group: fc.integer({ min: 1, max: 3 }),
+    headDim: fc.integer({ min: 1, max: 40 }),
+    nInner: fc.integer({ min: 1, max: 90 }),
+    nPositions: fc.integer({ min: 2, max: 150 }),
+    seed: fc.nat(),
+    untied: fc.boolean(),
+  })
+  .map(({ group, headDim, ...shape }) => ({
+    ...shape,
+    nHead: shape.nKvHead * group,
+    nEmbd: shape.nKvHead * group * headDim,
+    vocabSize: 300,
+  }));
+
+/** Bytes of the logits of each token drawn, to the end of the position table. */
+function generate(engine, prompt, cache) {
+  const sequence = start(engine, prompt, { cache });
+  const logits = [];
+  while (sequence.remaining() > 0 && logits.length < 40) {
+    nextToken(sequence);
+    logits.push(logitBytes(sequence));
+  }
+  sequence.delete();
+  return logits;
+}
+
+test('cached and uncached logits are the same bits for any shape and prompt', async () => {
+  await fc.assert(
+    fc.asyncProperty(shapes, fc.double({ min: 0, max: 1, noNaN: true }), async (shape, part) => {
+      const engine = await randomEngine(shape);
+      const length = 1 + Math.floor(part * (shape.nPositions - 1));
+      const prompt = Array.from({ length }, (_, i) => (i * 97 + shape.seed) % shape.vocabSize);
+      const reference = generate(engine, prompt, strategies.none);
+      for (const cache of [strategies.block, strategies.concat]) {
+        const logits = generate(engine, prompt, cache);
+        assert.equal(logits.length, reference.length);
+        for (const [i, bytes] of logits.entries()) {
+          assert.equal(Buffer.compare(bytes, reference[i]), 0, `token ${i}, cache ${cache}`);
+        }
+      }
+      engine.delete();
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('the cache grows by exactly 2 * n_layer * n_kv_head * head_dim * 4 bytes a token', async () => {
+  const engine = await randomEngine({
+    nLayer: 3,
+    nHead: 6,
+    nKvHead: 2,
+    nEmbd: 48,
+    nInner: 10,
+    nPositions: 64,
+    vocabSize: 300,
+  });
+  const perToken = 2 * 3 * 2 * 8 * 4;
+  const sequence = start(engine, [1, 2, 3]);
+  for (let tokens = 3; sequence.remaining() > 0; tokens++) {
+    nextToken(sequence);
+    const memory = engine.memory();
+    assert.equal(memory.kvPerToken, perToken);
+    assert.equal(memory.kvTokens, tokens);
+    assert.equal(memory.kvUsed, tokens * perToken);
+    assert.equal(memory.kvReserved, 64 * perToken);
+  }
+  sequence.delete();
+  assert.equal(engine.memory().kvUsed, 0);
+  engine.delete();
+});
+
+test('a second sequence is refused while one is under way', async () => {
+  const engine = await randomEngine({
+    nLayer: 1,
+    nHead: 1,
+    nEmbd: 8,
+    nPositions: 8,
+    vocabSize: 300,
+  });
+  const first = start(engine, [1]);
+  assert.throws(() => start(engine, [1]), /invalid-argument: .*under way/);
+  first.delete();
+  start(engine, [1]).delete();
+  engine.delete();
+});
+
+test('memory stays as it is over a hundred loads and generations', async () => {
+  const shape = { nLayer: 2, nHead: 2, nEmbd: 64, nInner: 64, nPositions: 64, vocabSize: 300 };
+  const engineOnce = async () => {
+    const engine = await randomEngine(shape);
+    for (const cache of Object.values(strategies)) generate(engine, [1, 2, 3], cache);
+    engine.delete();
+  };
+  for (let i = 0; i < 10; i++) await engineOnce();
+  const size = module.HEAPU8.length;
+  for (let i = 0; i < 100; i++) await engineOnce();
+  assert.equal(module.HEAPU8.length, size);
+});
+
+test('vectors are in the build, and its memory is not shared (B123)', async () => {
+  const binary = await readFile(new URL('../../dist/wasm/kvasm-simd.wasm', import.meta.url));
+  // f32x4.mul and f32x4.add, as the binary format writes them.
+  assert.ok(binary.includes(Buffer.from([0xfd, 0xe6, 0x01])));
+  assert.ok(binary.includes(Buffer.from([0xfd, 0xe4, 0x01])));
+  assert.ok(!(module.HEAPU8.buffer instanceof SharedArrayBuffer));
+});

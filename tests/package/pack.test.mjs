@@ -1,0 +1,141 @@
+// The package as users get it: packed by `npm pack`, unpacked into an empty project.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { makeCheckpoint } from '../../scripts/fixtures/make-checkpoint.mjs';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../../', import.meta.url));
+let project;
+let model;
+
+before(async () => {
+  project = await mkdtemp(join(tmpdir(), 'kvasm-package-'));
+  const { stdout } = await run(
+    'npm',
+    ['pack', '--json', '--ignore-scripts', '--pack-destination', project],
+    { cwd: root },
+  );
+  const [{ filename }] = Object.values(JSON.parse(stdout));
+  const installed = join(project, 'node_modules/kvasm');
+  await mkdir(installed, { recursive: true });
+  await run('tar', ['-xzf', join(project, filename), '-C', installed, '--strip-components=1']);
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  model = join(project, 'model');
+  await makeCheckpoint(model, { shape: 'tiny' });
+});
+
+after(() => rm(project, { recursive: true, force: true }));
+
+/** Runs a module of the project. */
+async function runModule(source, ...args) {
+  const path = join(project, 'main.mjs');
+  await writeFile(path, source);
+  const { stdout } = await run(process.execPath, [path, ...args], { cwd: project });
+  return stdout;
+}
+
+test('it imports by its name, and streams', async () => {
+  const output = await runModule(
+    `
+    import { Engine, KvasmError } from 'kvasm';
+    const engine = await Engine.load(process.argv[2]);
+    const tokens = {};
+    for (const cache of ['block', 'concat', 'none']) {
+      tokens[cache] = [];
+      const options = { maxTokens: 12, temperature: 0, stopTokens: [], cache };
+      for await (const { token } of engine.generate('hello', options)) tokens[cache].push(token);
+    }
+    const error = await engine.generate('').result().catch(error => error);
+    const memory = await engine.memory();
+    await engine.dispose();
+    console.log(JSON.stringify({ tokens, memory, typed: error instanceof KvasmError, code: error.code }));
+    `,
+    model,
+  );
+  const { tokens, memory, typed, code } = JSON.parse(output);
+  assert.equal(tokens.block.length, 12);
+  assert.deepEqual(tokens.concat, tokens.block);
+  assert.deepEqual(tokens.none, tokens.block);
+  assert.equal(memory.kv.perToken, 2 * 2 * 32 * 4);
+  assert.ok(typed);
+  assert.equal(code, 'invalid-argument');
+});
+
+test('its types compile under strict, with bundler and Node resolution', async () => {
+  await writeFile(
+    join(project, 'use.ts'),
+    `
+    import { Engine, KvasmError, type GenerateResult } from 'kvasm';
+    export async function story(signal: AbortSignal): Promise<GenerateResult> {
+      const engine = await Engine.load('https://example.test/model/', { signal });
+      const run = engine.generate('Once', { maxTokens: 3, cache: 'concat', signal });
+      for await (const { text, token } of run) console.log(text.toUpperCase(), token.toFixed());
+      return run.result();
+    }
+    export const codeOf = (error: KvasmError): string => error.code;
+    // @ts-expect-error: the options are checked.
+    export const wrong = (engine: Engine) => engine.generate('x', { maxToken: 3 });
+    `,
+  );
+  for (const [module, resolution] of [
+    ['ESNext', 'Bundler'],
+    ['NodeNext', 'NodeNext'],
+  ]) {
+    await run(
+      process.execPath,
+      [
+        ...[join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict'],
+        ...['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'],
+        ...['--target', 'ES2022', '--lib', 'ES2022,DOM,ESNext.Disposable'],
+        ...['--module', module, '--moduleResolution', resolution, 'use.ts'],
+      ],
+      { cwd: project },
+    ).catch(error => assert.fail(error.stdout));
+  }
+});
+
+test('the command generates', async () => {
+  const cli = join(project, 'node_modules/kvasm/dist/cli/main.js');
+  const args = [cli, 'generate', '--model', model, '--prompt', 'hello', '--max-tokens', '8'];
+  const greedy = [...args, '--temperature', '0', '--ignore-eos'];
+  const { stdout, stderr } = await run(process.execPath, [...greedy, '--stats']);
+  assert.ok(stdout.length > 0);
+  assert.match(stderr, /tokens\/s/);
+  const again = await run(process.execPath, [...greedy, '--cache', 'none']);
+  assert.equal(again.stdout, stdout);
+});
+
+test('it holds what it needs, and no source or test', async () => {
+  const installed = join(project, 'node_modules/kvasm');
+  const files = await readdir(installed, { recursive: true });
+  for (const file of ['package.json', 'README.md', 'dist/index.js', 'dist/index.d.ts']) {
+    assert.ok(files.includes(file), file);
+  }
+  assert.ok(!files.some(file => /^(src|tests|bindings|scripts|web)\b/.test(file)));
+  const glue = await readFile(join(installed, 'dist/wasm/kvasm-simd.js'), 'utf8');
+  // Pages may forbid eval by their Content-Security-Policy (B108).
+  assert.ok(!/\bnew Function\b|\beval\(/.test(glue));
+});
+
+test('a project without a bundler or Node types needs no configuration', async () => {
+  // A copy elsewhere: nothing may depend on where node_modules is.
+  const elsewhere = join(project, 'vendor');
+  await cp(join(project, 'node_modules/kvasm/dist'), elsewhere, { recursive: true });
+  const output = await runModule(
+    `
+    import { Engine } from './vendor/node.js';
+    const engine = await Engine.load(process.argv[2]);
+    console.log(engine.info.config.nLayer);
+    await engine.dispose();
+    `,
+    model,
+  );
+  assert.equal(output.trim(), '2');
+});
