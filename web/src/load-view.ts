@@ -1,0 +1,103 @@
+import type { EngineInfo, LoadProgress } from 'kvasm';
+import { byId } from './dom.ts';
+import { type Explanation, hideExplanation, showExplanation } from './explain.ts';
+import { formatBytes, formatInteger } from './format.ts';
+
+/** How far a model's load is, and how it ended. */
+export class LoadView {
+  readonly #report = byId('load-report', HTMLElement);
+  readonly #bytes = byId('load-bytes', HTMLElement);
+  readonly #percent = byId('load-percent', HTMLElement);
+  readonly #bar = byId('load-progress', HTMLProgressElement);
+  readonly #status = byId('model-status', HTMLElement);
+  readonly #error = byId('model-error', HTMLElement);
+  #weightsSince: number | undefined;
+
+  start(name: string): void {
+    hideExplanation(this.#error);
+    this.#weightsSince = undefined;
+    this.#report.hidden = false;
+    this.#bytes.textContent = 'Starting';
+    this.#showShare(0);
+    this.#status.textContent = `Loading ${name}.`;
+  }
+
+  progress({ phase, loaded, total }: LoadProgress): void {
+    switch (phase) {
+      // Small files, during which the bar waits: one that runs to its end three times tells nothing.
+      case 'config':
+      case 'tokenizer':
+        this.#bytes.textContent = `Reading the ${phase}: ${formatBytes(loaded)}`;
+        break;
+      case 'weights':
+        this.#bytes.textContent = this.#weightsLine(loaded, total);
+        this.#showShare(total === undefined ? undefined : total === 0 ? 1 : loaded / total);
+        break;
+      case 'ready':
+        this.#bytes.textContent = `Weights: ${formatBytes(loaded)}`;
+        this.#showShare(1);
+        break;
+    }
+  }
+
+  ready(name: string, { config, variant, threads }: EngineInfo): void {
+    const { nLayer, nHead, nKvHead, nEmbd, vocabSize, nPositions } = config;
+    const heads =
+      nKvHead === nHead ? count(nHead, 'head') : `${nHead} query and ${nKvHead} key/value heads`;
+    const parts = [
+      count(nLayer, 'layer'),
+      heads,
+      `width ${formatInteger(nEmbd)}`,
+      `${formatInteger(vocabSize)} token ids`,
+      `${formatInteger(nPositions)} positions`,
+    ];
+    this.#status.textContent = `${name} is ready: ${parts.join(', ')}. Build: ${variant}, ${count(threads, 'thread')}.`;
+  }
+
+  aborted(): void {
+    this.#report.hidden = true;
+    this.#status.textContent = 'The load was aborted. No model is loaded.';
+  }
+
+  /** Nothing was tried, and what was loaded before still is. */
+  refused(explanation: Explanation): void {
+    showExplanation(this.#error, explanation);
+  }
+
+  failed(explanation: Explanation): void {
+    this.#report.hidden = true;
+    this.#status.textContent = 'No model is loaded.';
+    showExplanation(this.#error, explanation);
+  }
+
+  unloaded(): void {
+    hideExplanation(this.#error);
+    this.#report.hidden = true;
+    this.#status.textContent = 'The model is unloaded, and its memory free.';
+  }
+
+  #weightsLine(loaded: number, total: number | undefined): string {
+    this.#weightsSince ??= performance.now();
+    const seconds = (performance.now() - this.#weightsSince) / 1000;
+    const of = total === undefined ? '' : ` of ${formatBytes(total)}`;
+    const rate = seconds > 0.5 ? `, ${formatBytes(loaded / seconds)}/s` : '';
+    return `Weights: ${formatBytes(loaded)}${of}${rate}`;
+  }
+
+  /** @param share Of 1; undefined while nobody knows. */
+  #showShare(share: number | undefined): void {
+    if (share === undefined) {
+      this.#bar.removeAttribute('value');
+      this.#percent.textContent = '';
+      return;
+    }
+    // Rounded down, so that 100 % is told of nothing less.
+    const percent = Math.floor(share * 100);
+    this.#bar.value = percent;
+    this.#percent.textContent = `${percent} %`;
+  }
+}
+
+function count(value: number, noun: string): string {
+  return `${formatInteger(value)} ${noun}${value === 1 ? '' : 's'}`;
+}

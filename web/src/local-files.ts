@@ -1,0 +1,51 @@
+import type { ModelFiles } from 'kvasm';
+
+const modelFileNames = [
+  'config.json',
+  'model.safetensors',
+  'tokenizer.json',
+  'vocab.json',
+  'merges.txt',
+];
+
+/** The files that a person has chosen or dropped so far; a model may come in several goes. */
+export class LocalFiles {
+  readonly #files = new Map<string, File>();
+  #ignored: string[] = [];
+
+  add(files: Iterable<File>): void {
+    this.#ignored = [];
+    for (const file of files) {
+      if (modelFileNames.includes(file.name)) this.#files.set(file.name, file);
+      else this.#ignored.push(file.name);
+    }
+  }
+
+  get modelFiles(): ModelFiles {
+    return Object.fromEntries(this.#files);
+  }
+
+  /** What is missing, or undefined when nothing is. */
+  get missing(): string | undefined {
+    const missing = ['config.json', 'model.safetensors'].filter(name => !this.#files.has(name));
+    const hasTokenizer =
+      this.#files.has('tokenizer.json') ||
+      (this.#files.has('vocab.json') && this.#files.has('merges.txt'));
+    if (!hasTokenizer) missing.push('tokenizer.json (or vocab.json and merges.txt)');
+    return missing.length === 0 ? undefined : missing.join(', ');
+  }
+
+  /** One line for the person who chooses. */
+  get summary(): string {
+    const parts: string[] = [];
+    if (this.#files.size > 0) parts.push(`Chosen: ${[...this.#files.keys()].join(', ')}.`);
+    if (this.missing !== undefined) parts.push(`Still needed: ${this.missing}.`);
+    if (this.#ignored.length > 0) parts.push(`Not used: ${someOf(this.#ignored)}.`);
+    return parts.join(' ');
+  }
+}
+
+function someOf(names: readonly string[]): string {
+  const shown = names.slice(0, 3).join(', ');
+  return names.length > 3 ? `${shown} and ${names.length - 3} more` : shown;
+}
