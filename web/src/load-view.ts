@@ -51,7 +51,7 @@ export class LoadView {
       `${formatInteger(vocabSize)} token ids`,
       `${formatInteger(nPositions)} positions`,
     ];
-    this.#status.textContent = `${name} is ready: ${parts.join(', ')}. Build: ${variant}, ${count(threads, 'thread')}.`;
+    this.#status.textContent = `Ready: ${name}. ${parts.join(', ')}. Build: ${variant}, ${count(threads, 'thread')}.`;
   }
 
   aborted(): void {

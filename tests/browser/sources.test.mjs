@@ -1,0 +1,219 @@
+// The site as it is deployed: where models come from, and what is left when they go.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { launchChromium, openPage, patience } from './support/chromium.mjs';
+import { DemoPage } from './support/demo-page.mjs';
+import { madeUpModel } from './support/models.mjs';
+import { buildSite, serveSite } from './support/site.mjs';
+
+const modelFiles = ['config.json', 'model.safetensors', 'vocab.json', 'merges.txt'];
+let site;
+let server;
+let browser;
+let folder;
+
+before(async () => {
+  site = await buildSite();
+  server = await serveSite(site.folder);
+  browser = await launchChromium();
+  folder = await madeUpModel('tiny');
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+  await site?.remove();
+});
+
+async function onPage(run, { url = server.url } = {}) {
+  const { page, failures, close } = await openPage(browser);
+  try {
+    const demo = new DemoPage(page);
+    await demo.open(url);
+    await run(demo, page);
+    assert.deepEqual(failures, []);
+  } finally {
+    await close();
+  }
+}
+
+async function loadFails(demo, page) {
+  await page.click('#load');
+  await page.waitForSelector('#model-error .error-sentence', { timeout: patience });
+  await demo.state('empty');
+  return await demo.text('model-error');
+}
+
+test('a wrong URL gives a sentence, leaves no worker, and what is right still loads', async () => {
+  await onPage(async (demo, page) => {
+    await page.check('#source-remote');
+    await demo.set({ 'remote-id': new URL('no/such/model', server.url).href });
+    const error = await loadFails(demo, page);
+    assert.match(error, /^A file of the model could not be loaded\. Check the name/);
+    assert.match(error, /config\.json.*404/);
+    await demo.workers(0);
+    await page.check('#source-tiny');
+    await demo.load();
+    assert.ok(await page.isHidden('#model-error'));
+  });
+});
+
+test('a URL of a folder loads, and no URL at all is told', async () => {
+  await onPage(async (demo, page) => {
+    await page.check('#source-remote');
+    assert.match(await loadFails(demo, page), /^Enter a hub id or the URL/);
+    await demo.set({ 'remote-id': ' ./models/tiny ' });
+    await demo.load();
+    assert.ok(await page.isHidden('#noise-badge'), 'nothing is known about these weights');
+  });
+});
+
+test('a hub id loads from the hub', async () => {
+  const hub = 'https://huggingface.co/';
+  const own = await serveSite(site.folder, { connect: hub });
+  try {
+    await onPage(
+      async (demo, page) => {
+        const asked = [];
+        await page.context().route(`${hub}**`, async route => {
+          const name = route.request().url().slice(hub.length);
+          asked.push(name);
+          const file = name.slice(name.lastIndexOf('/') + 1);
+          const headers = { 'Access-Control-Allow-Origin': '*' };
+          if (!modelFiles.includes(file)) await route.fulfill({ status: 404, headers });
+          else await route.fulfill({ body: await readFile(join(folder, file)), headers });
+        });
+        await page.check('#source-remote');
+        await demo.set({ 'remote-id': 'someone/a-model' });
+        await demo.load();
+        assert.match(await demo.text('model-status'), /^Ready: someone\/a-model\./);
+        assert.ok(asked.includes('someone/a-model/resolve/main/model.safetensors'));
+      },
+      { url: own.url },
+    );
+  } finally {
+    await own.close();
+  }
+});
+
+test('local files load, also one after the other', async () => {
+  await onPage(async (demo, page) => {
+    const expected = await demo.generate({ 'max-tokens': 40, seed: 3 });
+    await page.check('#source-files');
+    await page.setInputFiles('#model-files', join(folder, 'config.json'));
+    assert.match(await demo.text('files-summary'), /Still needed: model\.safetensors, tokenizer/);
+    await page.click('#load');
+    assert.match(await demo.text('model-error'), /^Choose the model's files first: model\.saf/);
+    const others = modelFiles.slice(1).map(name => join(folder, name));
+    await page.setInputFiles('#model-files', others);
+    assert.doesNotMatch(await demo.text('files-summary'), /Still needed/);
+    await demo.load();
+    assert.match(await demo.text('model-status'), /^Ready: Your files\./);
+    assert.equal(await demo.generate({ 'max-tokens': 40, seed: 3 }), expected);
+  });
+});
+
+test('dropped files load', async () => {
+  await onPage(async (demo, page) => {
+    await page.evaluate(async names => {
+      const transfer = new DataTransfer();
+      for (const name of [...names, 'README.md']) {
+        const response = await fetch(name === 'README.md' ? './' : `./models/tiny/${name}`);
+        transfer.items.add(new File([await response.blob()], name));
+      }
+      const event = { dataTransfer: transfer, bubbles: true, cancelable: true };
+      document.body.dispatchEvent(new DragEvent('drop', event));
+    }, modelFiles);
+    await page.waitForFunction(() =>
+      /Not used: README\.md/.test(document.getElementById('files-summary').textContent),
+    );
+    assert.ok(await page.isChecked('#source-files'));
+    await demo.load();
+  });
+});
+
+test('damaged weights give a sentence', async () => {
+  await onPage(async (demo, page) => {
+    const file = async name => ({
+      name,
+      mimeType: '',
+      buffer: await readFile(join(folder, name)),
+    });
+    const files = await Promise.all(modelFiles.map(file));
+    files[1].buffer = files[1].buffer.subarray(0, 100_000);
+    await page.check('#source-files');
+    await page.setInputFiles('#model-files', files);
+    assert.match(await loadFails(demo, page), /^The weights end too early/);
+    await demo.workers(0);
+  });
+});
+
+test('a load shows how far it is, and can be aborted', async () => {
+  // Half a minute for the weights, so that nobody misses what lies between their beginning and their end.
+  const pace = { bytesPerSecond: 8000 };
+  const slow = await serveSite(site.folder, { pace });
+  try {
+    await onPage(
+      async (demo, page) => {
+        await page.click('#load');
+        await page.waitForFunction(
+          () => /^[1-9]\d? %$/.test(document.getElementById('load-percent').textContent),
+          undefined,
+          { timeout: patience },
+        );
+        assert.match(await demo.text('load-bytes'), /^Weights: .+ of 198 KiB/);
+        await page.click('#abort-load');
+        await demo.state('empty');
+        assert.match(await demo.text('model-status'), /aborted/);
+        assert.ok(await page.isHidden('#model-error'));
+        await demo.workers(0);
+        pace.bytesPerSecond = Infinity;
+        await demo.load();
+        assert.equal(await demo.text('load-percent'), '100 %');
+      },
+      { url: slow.url },
+    );
+  } finally {
+    await slow.close();
+  }
+});
+
+test('one worker lives at a time, and none after unloading', async () => {
+  await onPage(async (demo, page) => {
+    await demo.workers(0);
+    await demo.load();
+    await demo.workers(1);
+    await demo.load();
+    await demo.workers(1);
+    await demo.generate({ 'max-tokens': 10 });
+    await page.click('#unload');
+    await demo.state('empty');
+    await demo.workers(0);
+    assert.deepEqual(await demo.cache(), {
+      used: undefined,
+      tokens: undefined,
+      perToken: undefined,
+      reserved: undefined,
+    });
+    await demo.generate({ 'max-tokens': 10 });
+    await demo.workers(1);
+  });
+});
+
+test('a page without a bundled model says so', async () => {
+  const bare = await serveSite(site.folder, { texts: { '/models.json': '{"models":[]}' } });
+  try {
+    await onPage(
+      async (_demo, page) => {
+        assert.ok(await page.isVisible('#no-model-note'));
+        assert.ok(await page.isChecked('#source-remote'));
+      },
+      { url: bare.url },
+    );
+  } finally {
+    await bare.close();
+  }
+});
