@@ -44,6 +44,12 @@ inline std::uint32_t mix(std::uint32_t seed, std::uint32_t index) {
   return h ^ (h >> 16);
 }
 
+// Twice the argument of GELU's tanh.  The bounds keep exp(-u) and its inverse finite: -ffast-math
+// divides by way of an approximate reciprocal, which turns 1 / inf into NaN.
+inline float gelu_argument(float v) {
+  return std::min(std::max(1.5957691216f * (v + 0.044715f * v * v * v), -80.0f), 80.0f);
+}
+
 // Adds per-thread partial sums [threads, D] into out [D].
 void reduce(const std::vector<float>& partial, float* out, long D) {
   const long threads = static_cast<long>(partial.size()) / D;
@@ -118,8 +124,7 @@ void gelu_forward(const bf16* x, bf16* y, long n) {
 #pragma omp parallel for simd schedule(static)
   for (long i = 0; i < n; ++i) {
     const float v = widen(x[i]);
-    const float u = 1.5957691216f * (v + 0.044715f * v * v * v);  // twice tanh's argument
-    y[i] = narrow(v / (1.0f + std::exp(-u)));
+    y[i] = narrow(v / (1.0f + std::exp(-gelu_argument(v))));
   }
 }
 
@@ -127,8 +132,7 @@ void gelu_backward(const bf16* x, const bf16* dy, bf16* dx, long n) {
 #pragma omp parallel for simd schedule(static)
   for (long i = 0; i < n; ++i) {
     const float v = widen(x[i]);
-    const float u = 1.5957691216f * (v + 0.044715f * v * v * v);
-    const float s = 1.0f / (1.0f + std::exp(-u));
+    const float s = 1.0f / (1.0f + std::exp(-gelu_argument(v)));
     const float slope = 1.5957691216f * (1.0f + 3.0f * 0.044715f * v * v);
     dx[i] = narrow(widen(dy[i]) * (s + v * s * (1.0f - s) * slope));
   }

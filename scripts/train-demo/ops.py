@@ -34,6 +34,7 @@ def library() -> ctypes.CDLL:
 
 
 def _p(tensor: torch.Tensor) -> ctypes.c_void_p:
+    """The tensor's data; the caller keeps the tensor until the kernel is done."""
     assert tensor.is_contiguous()
     return ctypes.c_void_p(tensor.data_ptr())
 
@@ -59,8 +60,9 @@ class LayerNorm(torch.autograd.Function):
     def backward(ctx, dy):
         x, gain, mean, rstd = ctx.saved_tensors
         M, D = x.shape
+        dy = dy.contiguous()
         dx, dgain, dbias = torch.empty(M, D), torch.empty(D), torch.empty(D)
-        library().layer_norm_backward(_p(dy.contiguous()), _p(x), _p(gain), _p(mean), _p(rstd),
+        library().layer_norm_backward(_p(dy), _p(x), _p(gain), _p(mean), _p(rstd),
                                       _p(dx), _p(dgain), _p(dbias), _n(M), _n(D))
         return dx, dgain, dbias
 
@@ -77,6 +79,7 @@ class Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         x, w = ctx.saved_tensors
+        dy = dy.contiguous()
         dbias = torch.empty(dy.shape[1])
         library().column_sum(_p(dy), _p(dbias), _n(dy.shape[0]), _n(dy.shape[1]))
         return dy @ w.t(), (x.t() @ dy).float(), dbias
@@ -95,8 +98,9 @@ class Gelu(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         x, = ctx.saved_tensors
+        dy = dy.contiguous()
         dx = torch.empty_like(x)
-        library().gelu_backward(_p(x), _p(dy.contiguous()), _p(dx), _n(x.numel()))
+        library().gelu_backward(_p(x), _p(dy), _p(dx), _n(x.numel()))
         return dx
 
 
@@ -144,10 +148,11 @@ class Attention(torch.autograd.Function):
         dp = torch.bmm(do, v.transpose(1, 2))
         library().causal_softmax_backward(_p(p), _p(dp), _n(B * H), _n(T),
                                           ctypes.c_float(ctx.scale))
-        dq = torch.bmm(dp, k)
-        dk = torch.bmm(dp.transpose(1, 2), q)
+        dq = torch.bmm(dp, k).contiguous()
+        dk = torch.bmm(dp.transpose(1, 2), q).contiguous()
+        dv = dv.contiguous()
         dqkv = torch.empty(B * T, 3 * H * d, dtype=torch.bfloat16)
-        library().join_heads(_p(dq.contiguous()), _p(dk.contiguous()), _p(dv.contiguous()),
+        library().join_heads(_p(dq), _p(dk), _p(dv),
                              _p(dqkv), _n(B), _n(T), _n(H), _n(d))
         return dqkv, None, None, None
 

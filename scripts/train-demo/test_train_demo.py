@@ -22,6 +22,7 @@ import evaluate
 import export
 import model
 import ngram
+import ops
 import train
 
 TEXT = ("Once upon a time there was a king who had a daughter.\n\n\"Where is she?\" asked the "
@@ -101,6 +102,13 @@ class ModelTest(unittest.TestCase):
         for name, p in params.items():
             difference = float((p.grad - fused[name]).norm())
             self.assertLess(difference, 0.04 * float(p.grad.norm()) + 1e-3, name)
+
+    def test_gelu_stays_finite_far_from_zero(self) -> None:
+        x = torch.linspace(-300, 300, 6001).to(torch.bfloat16).requires_grad_()
+        y = ops.Gelu.apply(x)
+        y.sum().backward()
+        self.assertTrue(bool(y.isfinite().all()) and bool(x.grad.isfinite().all()))
+        self.assertLess(float((y - x.clamp(min=0)).abs().max()), 0.2)
 
     def test_export_gives_the_same_logits(self) -> None:
         params = model.init_params(CONFIG, 1)

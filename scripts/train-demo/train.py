@@ -76,6 +76,8 @@ class Run:
         shift = self.step * 7919 % (self.config.n_positions - window + 1)
         loss = model.train_loss(self.params, self.config, inputs, targets, shift, args.dropout,
                                 args.seed * 1000003 + self.step)
+        if not math.isfinite(float(loss)):  # before it can reach a checkpoint
+            raise FloatingPointError(f"the loss is {float(loss)} at step {self.step}")
         loss.backward()
         scale = rate_scale(self.progress())
         self.optimizer.step(scale)
