@@ -21,15 +21,21 @@ export async function openBarePage(browser, modelFolder, modelTexts = {}) {
     texts,
     types: { '.wasm': 'application/octet-stream' },
   });
-  const { page, failures, close } = await openPage(browser);
-  await page.goto(server.url);
-  await page.waitForFunction(() => globalThis.kvasm !== undefined);
-  return {
-    page,
-    failures,
-    async close() {
-      await close();
-      await server.close();
-    },
-  };
+  try {
+    const { page, failures, close } = await openPage(browser);
+    await page.goto(server.url);
+    await page.waitForFunction(() => globalThis.kvasm !== undefined);
+    return {
+      page,
+      failures,
+      async close() {
+        await close();
+        await server.close();
+      },
+    };
+  } catch (error) {
+    // A server that goes on would keep the test's process from ending.
+    await server.close();
+    throw error;
+  }
 }
