@@ -16,15 +16,17 @@ constexpr float kCubic = 0.044715f;
 
 void GeluNew(float* x, size_t n) {
   // (1 + tanh u) / 2 = 1 / (1 + exp(-2u)): one exponential instead of a tanh, and no
-  // cancellation where tanh u is near -1. exp overflows to infinity for large -u, and x
-  // / infinity is the right 0.
+  // cancellation where tanh u is near -1. hn::Exp is infinite from 89 on, which gives
+  // the right 0, but wraps round beyond 177: hence the bound.
   const FloatVec one = hn::Set(kFloatTag, 1.0f);
   const FloatVec linear = hn::Set(kFloatTag, -2.0f * kSqrt2OverPi);
+  const FloatVec largest = hn::Set(kFloatTag, 128.0f);
   const FloatVec cubic = hn::Set(kFloatTag, -2.0f * kSqrt2OverPi * kCubic);
   for (size_t i = 0; i < n; i += kLanes) {
     const FloatVec v = hn::Load(kFloatTag, x + i);
     const FloatVec minus_2u = hn::Mul(v, hn::MulAdd(hn::Mul(v, v), cubic, linear));
-    hn::Store(hn::Div(v, hn::Add(one, hn::Exp(kFloatTag, minus_2u))), kFloatTag, x + i);
+    const FloatVec e = hn::Exp(kFloatTag, hn::Min(minus_2u, largest));
+    hn::Store(hn::Div(v, hn::Add(one, e)), kFloatTag, x + i);
   }
 }
 
