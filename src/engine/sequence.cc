@@ -5,103 +5,200 @@
 #include <utility>
 
 namespace kvasm {
-namespace {
 
-size_t VocabLimit(const Gpt2Config& config, size_t limit) {
-  return limit == 0 ? config.vocab_size : std::min(limit, config.vocab_size);
-}
-
-}  // namespace
-
-Sequence::Sequence(Engine* engine, std::span<const int32_t> prompt,
-                   const SequenceOptions& options)
+Sequence::Sequence(Engine* engine, CacheStrategy strategy)
     : engine_(engine),
-      strategy_(options.cache),
-      prompt_size_(prompt.size()),
-      cache_(&engine->pool(), engine->context_length()),
-      sampler_(options.sampler, VocabLimit(engine->config(), options.vocab_limit)) {
+      id_(++engine->last_sequence_id_),
+      strategy_(strategy),
+      cache_(&engine->pool_, engine->context_length(), engine->options().window) {
   ids_.reserve(engine->context_length() + 1);
-  ids_.assign(prompt.begin(), prompt.end());
-  rows_.reserve(engine->model().max_rows());
+  engine->Register(this);
 }
 
-size_t Sequence::remaining() const {
-  return engine_->context_length() + 1 - ids_.size();
-}
-
-size_t Sequence::prefilled() const { return std::min(computed_, prompt_size_); }
-
-size_t Sequence::cached_tokens() const {
-  switch (strategy_) {
-    case CacheStrategy::kBlock:
-      return cache_.tokens();
-    case CacheStrategy::kConcat:
-      return own_ ? own_->cache.tokens() : 0;
-    case CacheStrategy::kNone:
-      return 0;
+Sequence::~Sequence() {
+  // What a finished sequence has computed may serve a later one.
+  if (engine_->tree_ && reuse_prefix_ && cache_.tokens() > 0) {
+    engine_->tree_->Insert(std::span(ids_).first(computed_), cache_,
+                           /*with_last=*/true);
   }
-  return 0;
+  engine_->Unregister(this);
 }
 
-size_t Sequence::own_cache_bytes() const {
-  return own_ ? own_->pool.reserved_bytes() : 0;
-}
-
-StatusOr<Sequence::StepResult> Sequence::Step() {
-  if (remaining() == 0) {
-    return Status(StatusCode::kContextFull,
-                  "the context of " + std::to_string(engine_->context_length()) +
-                      " tokens is full");
+Status Sequence::Configure(const SequenceOptions& options) {
+  KVASM_RETURN_IF_ERROR(Sampler::Validate(options.sampler));
+  if (options.overflow == Overflow::kShift &&
+      options.n_keep >= std::max<size_t>(engine_->context_length() / 2, 1)) {
+    return Status(StatusCode::kInvalidArgument,
+                  "nKeep is " + std::to_string(options.n_keep) +
+                      ", but must be less than half the context of " +
+                      std::to_string(engine_->context_length()) + " tokens");
   }
-  if (!failure_.ok()) return failure_;
-  StatusOr<StepResult> result = StepUnchecked();
-  if (!result.ok()) failure_ = result.status();
-  return result;
-}
-
-StatusOr<Sequence::StepResult> Sequence::StepUnchecked() {
-  // Without a cache there is nothing to go on from, once the prompt is through.
-  if (strategy_ == CacheStrategy::kNone && computed_ >= prompt_size_) computed_ = 0;
-  const size_t chunk = engine_->model().max_rows();
-  do {
-    const size_t count = std::min(ids_.size() - computed_, chunk);
-    KVASM_RETURN_IF_ERROR(Compute(count, computed_ + count == ids_.size()));
-    if (ids_.size() == prompt_size_ && computed_ < prompt_size_) {
-      return StepResult{StepKind::kPrefill, 0};
-    }
-  } while (computed_ < ids_.size());
-  if (strategy_ == CacheStrategy::kNone) cache_.Clear();
-
-  const StatusOr<int32_t> token = sampler_.Sample(logits());
-  if (!token.ok()) return token.status();
-  ids_.push_back(token.value());
-  return StepResult{StepKind::kToken, token.value()};
-}
-
-Status Sequence::Reallocate(size_t tokens) {
-  const size_t blocks = (tokens + kBlockTokens - 1) / kBlockTokens;
-  StatusOr<BlockPool> pool = BlockPool::Create(engine_->pool().geometry(), blocks);
-  if (!pool.ok()) return pool.status();
-  auto grown = std::make_unique<OwnCache>(std::move(*pool), tokens);
-  if (own_) KVASM_RETURN_IF_ERROR(grown->cache.CopyFrom(own_->cache));
-  own_ = std::move(grown);
+  const size_t vocab_size = engine_->config().vocab_size;
+  sampler_.emplace(options.sampler, options.vocab_limit == 0
+                                        ? vocab_size
+                                        : std::min(options.vocab_limit, vocab_size));
+  overflow_ = options.overflow;
+  n_keep_ = options.n_keep;
+  reuse_prefix_ = options.reuse_prefix;
   return OkStatus();
 }
 
-Status Sequence::Compute(size_t count, bool want_logits) {
-  KvCache* cache = &cache_;
-  if (strategy_ == CacheStrategy::kConcat) {
-    KVASM_RETURN_IF_ERROR(Reallocate(computed_ + count));
-    cache = &own_->cache;
+size_t Sequence::remaining() const {
+  if (overflow_ == Overflow::kShift) return std::numeric_limits<size_t>::max();
+  return engine_->context_length() + 1 - ids_.size();
+}
+
+const float* Sequence::logits() const {
+  return logits_row_ == kNoLogits ? nullptr : engine_->model_.logits(logits_row_);
+}
+
+Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& options) {
+  KVASM_RETURN_IF_ERROR(engine_->CheckIds(ids));
+  const size_t size = ids_.size() + ids.size();
+  if (size == 0) {
+    return Status(
+        StatusCode::kInvalidArgument,
+        "the prompt is empty; give at least one token, such as the end-of-text "
+        "token");
   }
-  KVASM_RETURN_IF_ERROR(cache->Extend(count));
-  rows_.clear();
-  for (size_t i = 0; i < count; ++i) {
-    rows_.push_back({ids_[computed_ + i], computed_ + i, cache});
+  if (size > engine_->context_length()) {
+    return Status(
+        StatusCode::kContextFull,
+        "the prompt makes " + std::to_string(size) + " tokens, but the context holds " +
+            std::to_string(engine_->context_length()) + "; shorten the prompt");
   }
-  const size_t last = count - 1;
-  engine_->model().Forward(rows_, {&last, want_logits ? 1u : 0u});
+  if (strategy_ == CacheStrategy::kBlock)
+    KVASM_RETURN_IF_ERROR(engine_->CheckFits(size));
+  KVASM_RETURN_IF_ERROR(Configure(options));
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  // A pass over the whole sequence that is under way was to end sooner.
+  if (strategy_ == CacheStrategy::kNone) {
+    own_.reset();
+    computed_ = 0;
+  }
+  // With nothing new, the logits of the last id are wanted once more: it is computed
+  // again.
+  if (computed_ == ids_.size()) KVASM_RETURN_IF_ERROR(Truncate(ids_.size()));
+  reused_ = computed_;
+  admitted_ = computed_ > 0;
+  return OkStatus();
+}
+
+Status Sequence::Truncate(size_t size) {
+  if (size > ids_.size()) {
+    return Status(StatusCode::kInvalidArgument,
+                  "cannot roll back to " + std::to_string(size) + " of " +
+                      std::to_string(ids_.size()) + " tokens");
+  }
+  // At least the last id is left to be computed, for its logits.
+  const size_t keep = size == 0 ? 0 : std::min(computed_, size - 1);
+  ids_.resize(size);
+  own_.reset();
+  if (strategy_ == CacheStrategy::kBlock && cache_.Truncate(keep).ok()) {
+    computed_ = keep;
+  } else {
+    SetBack();
+  }
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Sequence>> Sequence::Fork() const {
+  if (strategy_ != CacheStrategy::kBlock) {
+    return Status(StatusCode::kInvalidArgument,
+                  "only sequences with the block cache can fork");
+  }
+  std::unique_ptr<Sequence> fork(new Sequence(engine_, strategy_));
+  fork->ids_.assign(ids_.begin(), ids_.end());
+  fork->computed_ = computed_;
+  fork->cache_.ForkFrom(cache_);
+  fork->sampler_ = sampler_;
+  fork->overflow_ = overflow_;
+  fork->n_keep_ = n_keep_;
+  fork->reuse_prefix_ = reuse_prefix_;
+  fork->status_ = status_;
+  fork->paused_ = true;
+  return fork;
+}
+
+void Sequence::SetBack() {
+  cache_.Clear();
+  computed_ = 0;
+}
+
+Status Sequence::HandleOverflow() {
+  const size_t context = engine_->context_length();
+  if (ids_.size() <= context) return OkStatus();
+  if (overflow_ == Overflow::kStop) {
+    return Status(StatusCode::kContextFull,
+                  "the context of " + std::to_string(context) + " tokens is full");
+  }
+  // Half a context: keeping more would mean computing it anew so much more often (T7).
+  const size_t latest = std::max<size_t>(context / 2, 1) - n_keep_;
+  ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(n_keep_),
+             ids_.end() - static_cast<std::ptrdiff_t>(latest));
+  SetBack();
+  own_.reset();
+  return OkStatus();
+}
+
+Status Sequence::Admit() {
+  PrefixTree* tree = reuse_prefix_ ? engine_->tree_.get() : nullptr;
+  // Matched first: what is matched is held, and cannot be given up to make room for the
+  // rest.
+  if (tree) computed_ = tree->Match(ids_, &cache_);
+  // Room for all of it, lest it take blocks that those before it are about to need.
+  const size_t held = BlocksFor(cache_.held_tokens());
+  const size_t most = engine_->BlocksForOneSequence();
+  Status status = cache_.EnsureRoom(std::min(
+      cache_.BlocksNeeded(ids_.size() - computed_), most - std::min(most, held)));
+  if (!status.ok()) {
+    SetBack();
+    return status;
+  }
+  if (!admitted_) {
+    admitted_ = true;
+    reused_ = computed_;
+    if (tree) tree->CountLookup(reused_);
+  }
+  return OkStatus();
+}
+
+void Sequence::AfterCompute(size_t count) {
+  const size_t full_before = computed_ / kBlockTokens;
   computed_ += count;
+  // Before the window slides: its blocks are all there still.
+  if (engine_->tree_ && reuse_prefix_ && computed_ / kBlockTokens > full_before) {
+    engine_->tree_->Insert(std::span(ids_).first(computed_), cache_,
+                           /*with_last=*/false);
+  }
+  cache_.Slide();
+}
+
+StepEvent Sequence::Draw(size_t logits_row) {
+  logits_row_ = logits_row;
+  const StatusOr<int32_t> token = sampler_->Sample(logits());
+  if (!token.ok()) return Fail(token.status());
+  ids_.push_back(token.value());
+  return {this, StepEvent::Kind::kToken, token.value()};
+}
+
+StepEvent Sequence::Fail(Status status) {
+  status_ = std::move(status);
+  // Nothing it holds must keep others waiting, nor be reused: it may be what the
+  // failure is about.
+  SetBack();
+  own_.reset();
+  return {this, StepEvent::Kind::kFailed, 0};
+}
+
+Status Sequence::Reallocate(size_t tokens) {
+  StatusOr<BlockPool> pool =
+      BlockPool::Create(engine_->pool_.geometry(), BlocksFor(tokens));
+  if (!pool.ok()) return pool.status();
+  auto grown =
+      std::make_unique<OwnCache>(std::move(*pool), tokens, engine_->options().window);
+  if (own_) KVASM_RETURN_IF_ERROR(grown->cache.CopyFrom(own_->cache));
+  own_ = std::move(grown);
   return OkStatus();
 }
 

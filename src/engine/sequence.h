@@ -1,11 +1,14 @@
-// One generation: a prompt, and the tokens drawn after it.
+// One generation, or one conversation: a prompt, the tokens drawn after it, and the
+// cache of both.
 
 #ifndef KVASM_ENGINE_SEQUENCE_H_
 #define KVASM_ENGINE_SEQUENCE_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,74 +19,140 @@
 
 namespace kvasm {
 
+// How a sequence keeps its keys and values. All three yield the same bits.
+enum class CacheStrategy {
+  kBlock,  // In the engine's pool, allocated beforehand; computed in batches with other
+           // sequences.
+  kConcat,  // The textbook's first cache: reallocated and copied for each token.
+  kNone,    // Not at all: everything is computed anew for each token.
+};
+
+// What happens when the context is full. A cached key carries its absolute position, so
+// keys cannot move to make room.
+enum class Overflow {
+  kStop,   // No more tokens: remaining() is 0.
+  kShift,  // Keep the first n_keep ids and the latest ones, half a context in all, and
+           // compute them anew from position 0.
+};
+
+struct SequenceOptions {
+  CacheStrategy cache = CacheStrategy::kBlock;
+  SamplerOptions sampler;
+  // Only ids below this are drawn; 0: the whole vocabulary.
+  size_t vocab_limit = 0;
+  Overflow overflow = Overflow::kStop;
+  size_t n_keep = 0;  // For Overflow::kShift; less than half the context.
+  // Whether to look for the prompt's prefix among earlier ones, where the engine has a
+  // prefix cache.
+  bool reuse_prefix = true;
+};
+
 class Sequence {
  public:
-  enum class StepKind { kPrefill, kToken };
-  struct StepResult {
-    StepKind kind;
-    int32_t token;  // For kToken.
-  };
+  ~Sequence();
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
 
-  // Computes one chunk of the prompt (kPrefill while some of it is left), or feeds the
-  // last token drawn; with the logits at hand, draws the next (kToken). kContextFull
-  // when remaining() is 0. After any other error the sequence is spent, and every
-  // further step returns that error.
-  StatusOr<StepResult> Step();
+  Engine* engine() const { return engine_; }
+  // Counts up from 1 over the engine's life.
+  uint32_t id() const { return id_; }
 
-  // Tokens that may still be drawn. The last one drawn needs no position of its own,
-  // since nothing is computed from it: context_length + 1 - prompt - drawn.
+  // Not ok once the sequence has failed; it computes nothing more then.
+  const Status& status() const { return status_; }
+
+  // The ids of the context: prompt, tokens drawn, and what was appended.
+  std::span<const int32_t> ids() const { return ids_; }
+  // How many of them have been computed; the last one drawn never is before the next
+  // step.
+  size_t computed() const { return computed_; }
+  // Tokens of the prompt whose keys and values were there already.
+  size_t reused() const { return reused_; }
+
+  // Tokens that may still be drawn: context_length + 1 - ids, since the last one drawn
+  // needs no position of its own. No limit for Overflow::kShift.
   size_t remaining() const;
 
-  // Tokens of the prompt that are computed.
-  size_t prefilled() const;
+  // [vocab_size]: what the last token was drawn from. Valid until the next
+  // Engine::Step.
+  const float* logits() const;
 
-  // The prompt and the tokens drawn.
-  std::span<const int32_t> ids() const { return ids_; }
+  // A paused sequence takes no part in Engine::Step; new sequences are not paused.
+  void set_paused(bool paused) { paused_ = paused; }
 
-  // [vocab_size]: what the last token was drawn from. Valid until the engine computes
-  // again.
-  const float* logits() const { return engine_->model().logits(0); }
+  // Goes on with more ids, such as the next turn of a conversation, and new options for
+  // drawing (the cache strategy stays). Errors as of Engine::StartSequence; nothing
+  // changes then.
+  Status Append(std::span<const int32_t> ids, const SequenceOptions& options);
 
-  size_t logits_size() const { return engine_->config().vocab_size; }
+  // Rolls back to the first `size` ids; kInvalidArgument if there are fewer. Where the
+  // window has dropped what the next token would see, all of them will be computed
+  // anew.
+  Status Truncate(size_t size);
 
-  // Tokens in the cache, 0 for CacheStrategy::kNone.
-  size_t cached_tokens() const;
+  // A paused copy that shares every block of the cache.
+  StatusOr<std::unique_ptr<Sequence>> Fork() const;
 
-  // Bytes of cache memory outside the engine's pool, for CacheStrategy::kConcat.
-  size_t own_cache_bytes() const;
+  // The ids and the cache as bytes, for Restore on an engine with the same model and
+  // options.
+  StatusOr<std::vector<uint8_t>> Save() const;
+  // A paused sequence. kInvalidArgument for bytes that are damaged, or another model's.
+  static StatusOr<std::unique_ptr<Sequence>> Restore(Engine* engine,
+                                                     std::span<const uint8_t> bytes);
+
+  CacheStrategy strategy() const { return strategy_; }
+  const KvCache& cache() const { return own_ ? own_->cache : cache_; }
+  // Bytes of cache memory outside the engine's pool, for the textbook strategies.
+  size_t own_cache_bytes() const { return own_ ? own_->pool.reserved_bytes() : 0; }
 
  private:
   friend class Engine;
 
   // A cache with memory of its own.
   struct OwnCache {
-    OwnCache(BlockPool pool_in, size_t max_tokens)
-        : pool(std::move(pool_in)), cache(&pool, max_tokens) {}
+    OwnCache(BlockPool pool_in, size_t max_tokens, size_t window)
+        : pool(std::move(pool_in)), cache(&pool, max_tokens, window) {}
     BlockPool pool;
     KvCache cache;
   };
 
-  Sequence(Engine* engine, std::span<const int32_t> prompt,
-           const SequenceOptions& options);
+  static constexpr size_t kNoLogits = std::numeric_limits<size_t>::max();
 
-  StatusOr<StepResult> StepUnchecked();
-  // Computes ids_[computed_ .. computed_ + count), the logits of the last of them if
-  // `want_logits`.
-  Status Compute(size_t count, bool want_logits);
-  // CacheStrategy::kConcat: replaces the cache by one with room for exactly `tokens`.
+  Sequence(Engine* engine, CacheStrategy strategy);
+
+  Status Configure(const SequenceOptions& options);
+  bool has_work() const { return status_.ok() && !paused_ && computed_ < ids_.size(); }
+  bool is_decoding() const { return ids_.size() - computed_ == 1 && computed_ > 0; }
+  // Makes room at the end of the context, if it is full. An error ends the sequence.
+  Status HandleOverflow();
+  // Forgets what was computed; it will be computed anew, to the same bits.
+  void SetBack();
+  // Starts an empty cache with what the prefix tree knows, if that leaves room for the
+  // rest.
+  Status Admit();
+  void AfterCompute(size_t count);
+  StepEvent Draw(size_t logits_row);
+  StepEvent Fail(Status status);
+  // For the textbook strategies: replaces the cache by one with room for exactly
+  // `tokens`.
   Status Reallocate(size_t tokens);
 
   Engine* engine_;
+  uint32_t id_;
   CacheStrategy strategy_;
-  size_t prompt_size_;
+  Overflow overflow_ = Overflow::kStop;
+  size_t n_keep_ = 0;
+  bool reuse_prefix_ = true;
+  bool paused_ = false;
+  Status status_;
   std::vector<int32_t>
-      ids_;              // Its capacity is that of the whole context from the start.
-  size_t computed_ = 0;  // Tokens whose keys and values have been computed.
-  KvCache cache_;        // In the engine's pool; scratch for kNone, unused for kConcat.
+      ids_;  // Its capacity is that of the whole context from the start.
+  size_t computed_ = 0;
+  size_t reused_ = 0;
+  bool admitted_ = false;  // Since the last Append.
+  size_t logits_row_ = kNoLogits;
+  KvCache cache_;  // In the engine's pool; empty for the textbook strategies.
   std::unique_ptr<OwnCache> own_;
-  std::vector<BatchRow> rows_;
-  Sampler sampler_;
-  Status failure_;
+  std::optional<Sampler> sampler_;
 };
 
 }  // namespace kvasm

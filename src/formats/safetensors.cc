@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "formats/float16.h"
+#include "base/float16.h"
 #include "formats/safetensors_header.h"
 
 namespace kvasm {

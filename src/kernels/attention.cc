@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
+#include "base/float16.h"
 #include "kernels/simd.h"
 // After simd.h, which selects static dispatch.
 #include "hwy/contrib/math/math-inl.h"
@@ -13,6 +15,41 @@ namespace kvasm {
 static_assert(kBlockTokens == kGroup);
 
 namespace {
+
+// kLanes elements as floats, without their scale.
+HWY_INLINE FloatVec LoadFloats(const float* from) { return hn::LoadU(kFloatTag, from); }
+HWY_INLINE FloatVec LoadFloats(const hwy::float16_t* from) {
+  const hn::Rebind<hwy::float16_t, FloatTag> half;
+  return hn::PromoteTo(kFloatTag, hn::LoadU(half, from));
+}
+HWY_INLINE FloatVec LoadFloats(const int8_t* from) {
+  const hn::Rebind<int8_t, FloatTag> byte;
+  const hn::RebindToSigned<FloatTag> word;
+  return hn::ConvertTo(kFloatTag, hn::PromoteTo(word, hn::LoadU(byte, from)));
+}
+
+// Calls body(element) with a pointer of the type that `dtype` stores.
+template <class Body>
+HWY_INLINE void WithElementType(KvDtype dtype, Body body) {
+  switch (dtype) {
+    case KvDtype::kF32:
+      body(static_cast<const float*>(nullptr));
+      break;
+    case KvDtype::kF16:
+      body(static_cast<const hwy::float16_t*>(nullptr));
+      break;
+    case KvDtype::kQ8:
+      body(static_cast<const int8_t*>(nullptr));
+      break;
+  }
+}
+
+// The 16 scales of a head's area, or null where the dtype has none.
+HWY_INLINE const float* ScalesOf(const KvHead& head, size_t block) {
+  if (head.dtype != KvDtype::kQ8) return nullptr;
+  return reinterpret_cast<const float*>(head.Area(block) +
+                                        kBlockTokens * head.head_dim);
+}
 
 // Which lanes of the vector at position `first` are in range.
 HWY_INLINE hn::Mask<FloatTag> Visible(KeyRange range, size_t first) {
@@ -24,47 +61,115 @@ HWY_INLINE hn::Mask<FloatTag> Visible(KeyRange range, size_t first) {
       kFloatTag, hn::And(hn::Not(hn::Lt(position, begin)), hn::Lt(position, end)));
 }
 
-// Values of dims [0, kVectors * kLanes) over all visible tokens.
-template <size_t kVectors>
-HWY_INLINE void ValueColumns(const float* HWY_RESTRICT probabilities, size_t head_dim,
-                             const float* const* blocks, size_t offset, KeyRange range,
-                             float* HWY_RESTRICT out) {
-  FloatVec sum[kVectors];
-  for (size_t v = 0; v < kVectors; ++v) sum[v] = hn::Zero(kFloatTag);
-  for (size_t j = range.begin; j < range.end;) {
-    const float* row = blocks[j / kBlockTokens] + offset + j % kBlockTokens * head_dim;
-    const size_t block_end = std::min(range.end, (j / kBlockTokens + 1) * kBlockTokens);
-    for (; j < block_end; ++j, row += head_dim) {
-      const FloatVec p = hn::Set(kFloatTag, probabilities[j]);
-      for (size_t v = 0; v < kVectors; ++v) {
-        sum[v] = hn::MulAdd(p, hn::LoadU(kFloatTag, row + v * kLanes), sum[v]);
-      }
-    }
-  }
-  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], kFloatTag, out + v * kLanes);
-}
-
-}  // namespace
-
-void AttentionScores(const float* q, size_t head_dim, const float* const* blocks,
-                     size_t offset, KeyRange range, float scale, float* scores) {
+template <class Element>
+HWY_INLINE void Scores(const float* HWY_RESTRICT q, const KvHead& keys, KeyRange range,
+                       float scale, float* HWY_RESTRICT scores) {
   const FloatVec scale_v = hn::Set(kFloatTag, scale);
   for (size_t b = range.first_block(); b < range.end_block(); ++b) {
-    const float* HWY_RESTRICT keys = blocks[b] + offset;
+    const Element* HWY_RESTRICT elements =
+        reinterpret_cast<const Element*>(keys.Area(b));
+    const float* token_scales = ScalesOf(keys, b);
     FloatVec sum[kVectorsPerGroup];
     for (size_t v = 0; v < kVectorsPerGroup; ++v) sum[v] = hn::Zero(kFloatTag);
-    for (size_t d = 0; d < head_dim; ++d) {
+    for (size_t d = 0; d < keys.head_dim; ++d) {
       const FloatVec qd = hn::Set(kFloatTag, q[d]);
       for (size_t v = 0; v < kVectorsPerGroup; ++v) {
-        sum[v] = hn::MulAdd(
-            qd, hn::Load(kFloatTag, keys + d * kBlockTokens + v * kLanes), sum[v]);
+        sum[v] = hn::MulAdd(qd, LoadFloats(elements + d * kBlockTokens + v * kLanes),
+                            sum[v]);
       }
     }
     for (size_t v = 0; v < kVectorsPerGroup; ++v) {
+      if (token_scales) {
+        sum[v] = hn::Mul(sum[v], hn::LoadU(kFloatTag, token_scales + v * kLanes));
+      }
       hn::Store(hn::Mul(sum[v], scale_v), kFloatTag,
                 scores + b * kBlockTokens + v * kLanes);
     }
   }
+}
+
+// Values of dims dim .. dim + kVectors * kLanes - 1 over all visible tokens.
+template <size_t kVectors, class Element>
+HWY_INLINE void ValueColumns(const float* HWY_RESTRICT probabilities,
+                             const KvHead& values, size_t dim, KeyRange range,
+                             float* HWY_RESTRICT out) {
+  FloatVec sum[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) sum[v] = hn::Zero(kFloatTag);
+  for (size_t j = range.begin; j < range.end;) {
+    const size_t block = j / kBlockTokens;
+    const float* token_scales = ScalesOf(values, block);
+    const Element* row = reinterpret_cast<const Element*>(values.Area(block)) +
+                         j % kBlockTokens * values.head_dim + dim;
+    const size_t block_end = std::min(range.end, (block + 1) * kBlockTokens);
+    for (; j < block_end; ++j, row += values.head_dim) {
+      float weight = probabilities[j];
+      if (token_scales) weight *= token_scales[j % kBlockTokens];
+      const FloatVec p = hn::Set(kFloatTag, weight);
+      for (size_t v = 0; v < kVectors; ++v) {
+        sum[v] = hn::MulAdd(p, LoadFloats(row + v * kLanes), sum[v]);
+      }
+    }
+  }
+  for (size_t v = 0; v < kVectors; ++v) {
+    hn::StoreU(sum[v], kFloatTag, out + dim + v * kLanes);
+  }
+}
+
+template <class Element>
+HWY_INLINE void Values(const float* probabilities, const KvHead& values, KeyRange range,
+                       float* out) {
+  const size_t head_dim = values.head_dim;
+  size_t d = 0;
+  for (; d + 4 * kLanes <= head_dim; d += 4 * kLanes) {
+    ValueColumns<4, Element>(probabilities, values, d, range, out);
+  }
+  for (; d + kLanes <= head_dim; d += kLanes) {
+    ValueColumns<1, Element>(probabilities, values, d, range, out);
+  }
+  if (d == head_dim) return;
+  if (head_dim >= kLanes) {
+    // The last vector once more, shifted to end at head_dim: the overlap gets the same
+    // bits again.
+    ValueColumns<1, Element>(probabilities, values, head_dim - kLanes, range, out);
+  } else {
+    NaiveAttentionValues(probabilities, values, range, out);
+  }
+}
+
+// An element as stored, and what multiplies it.
+struct Unscaled {
+  float element;
+  float scale;
+};
+
+Unscaled LoadUnscaled(const KvHead& head, size_t block, size_t slot, size_t at) {
+  const uint8_t* area = head.Area(block);
+  switch (head.dtype) {
+    case KvDtype::kF32:
+      return {reinterpret_cast<const float*>(area)[at], 1};
+    case KvDtype::kF16:
+      return {Float16ToFloat(reinterpret_cast<const uint16_t*>(area)[at]), 1};
+    case KvDtype::kQ8:
+      return {static_cast<float>(reinterpret_cast<const int8_t*>(area)[at]),
+              ScalesOf(head, block)[slot]};
+  }
+  return {};
+}
+
+}  // namespace
+
+void AttentionScores(const float* q, const KvHead& keys, KeyRange range, float scale,
+                     float* scores) {
+  WithElementType(keys.dtype, [&](auto* element) {
+    Scores<std::remove_cvref_t<decltype(*element)>>(q, keys, range, scale, scores);
+  });
+}
+
+void AttentionValues(const float* probabilities, const KvHead& values, KeyRange range,
+                     float* out) {
+  WithElementType(values.dtype, [&](auto* element) {
+    Values<std::remove_cvref_t<decltype(*element)>>(probabilities, values, range, out);
+  });
 }
 
 void Softmax(KeyRange range, float* scores) {
@@ -99,36 +204,19 @@ void Softmax(KeyRange range, float* scores) {
   }
 }
 
-void AttentionValues(const float* probabilities, size_t head_dim,
-                     const float* const* blocks, size_t offset, KeyRange range,
-                     float* out) {
-  size_t d = 0;
-  for (; d + 4 * kLanes <= head_dim; d += 4 * kLanes) {
-    ValueColumns<4>(probabilities, head_dim, blocks, offset + d, range, out + d);
-  }
-  for (; d + kLanes <= head_dim; d += kLanes) {
-    ValueColumns<1>(probabilities, head_dim, blocks, offset + d, range, out + d);
-  }
-  if (d == head_dim) return;
-  if (head_dim >= kLanes) {
-    // The last vector once more, shifted to end at head_dim: the overlap gets the same
-    // bits again.
-    d = head_dim - kLanes;
-    ValueColumns<1>(probabilities, head_dim, blocks, offset + d, range, out + d);
-  } else {
-    NaiveAttentionValues(probabilities, head_dim, blocks, offset, range, out);
-  }
-}
-
-void NaiveAttentionScores(const float* q, size_t head_dim, const float* const* blocks,
-                          size_t offset, KeyRange range, float scale, float* scores) {
+void NaiveAttentionScores(const float* q, const KvHead& keys, KeyRange range,
+                          float scale, float* scores) {
   for (size_t j = range.begin; j < range.end; ++j) {
-    const float* keys = blocks[j / kBlockTokens] + offset + j % kBlockTokens;
+    const size_t slot = j % kBlockTokens;
     float sum = 0.0f;
-    for (size_t d = 0; d < head_dim; ++d) {
-      sum = ScalarMulAdd(q[d], keys[d * kBlockTokens], sum);
+    float token_scale = 1;
+    for (size_t d = 0; d < keys.head_dim; ++d) {
+      const Unscaled k =
+          LoadUnscaled(keys, j / kBlockTokens, slot, d * kBlockTokens + slot);
+      sum = ScalarMulAdd(q[d], k.element, sum);
+      token_scale = k.scale;
     }
-    scores[j] = sum * scale;
+    scores[j] = sum * token_scale * scale;
   }
 }
 
@@ -144,15 +232,15 @@ void NaiveSoftmax(KeyRange range, float* scores) {
   }
 }
 
-void NaiveAttentionValues(const float* probabilities, size_t head_dim,
-                          const float* const* blocks, size_t offset, KeyRange range,
-                          float* out) {
-  for (size_t d = 0; d < head_dim; ++d) {
+void NaiveAttentionValues(const float* probabilities, const KvHead& values,
+                          KeyRange range, float* out) {
+  for (size_t d = 0; d < values.head_dim; ++d) {
     float sum = 0.0f;
     for (size_t j = range.begin; j < range.end; ++j) {
-      const float* row =
-          blocks[j / kBlockTokens] + offset + j % kBlockTokens * head_dim;
-      sum = ScalarMulAdd(probabilities[j], row[d], sum);
+      const size_t slot = j % kBlockTokens;
+      const Unscaled v =
+          LoadUnscaled(values, j / kBlockTokens, slot, slot * values.head_dim + d);
+      sum = ScalarMulAdd(probabilities[j] * v.scale, v.element, sum);
     }
     out[d] = sum;
   }

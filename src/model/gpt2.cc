@@ -11,8 +11,8 @@
 
 namespace kvasm {
 
-KvGeometry Gpt2::GeometryOf(const Gpt2Config& config) {
-  return {config.n_layer, config.n_kv_head, config.head_dim()};
+KvGeometry Gpt2::GeometryOf(const Gpt2Config& config, KvDtype dtype) {
+  return {config.n_layer, config.n_kv_head, config.head_dim(), dtype};
 }
 
 StatusOr<Gpt2> Gpt2::Create(const Gpt2Weights* weights, size_t max_rows,
@@ -66,17 +66,16 @@ void Gpt2::Attend(size_t layer, std::span<const BatchRow> rows,
   for (size_t r = 0; r < rows.size(); ++r) {
     const float* q = qkv_.data() + r * qkv_stride;
     float* out = attended_.data() + r * PaddedSize(c.n_embd);
-    const KvGeometry& geometry = rows[r].cache->geometry();
-    const float* const* blocks = rows[r].cache->blocks();
-    const KeyRange range = {0, rows[r].position + 1};
+    const KvCache& cache = *rows[r].cache;
+    const KeyRange range = cache.Visible(rows[r].position);
     for (size_t h = 0; h < c.n_head; ++h) {
       const size_t kv_head = h * c.n_kv_head / c.n_head;
-      AttentionScores(q + h * head_dim, head_dim, blocks,
-                      geometry.KeyOffset(layer, kv_head), range, scale, scores_.data());
+      AttentionScores(q + h * head_dim, cache.Keys(layer, kv_head), range, scale,
+                      scores_.data());
       Softmax(range, scores_.data());
-      AttentionValues(scores_.data(), head_dim, blocks,
-                      geometry.ValueOffset(layer, kv_head), range, out + h * head_dim);
-      if (observer) observer->OnAttention(layer, h, r, scores_.data(), range.end);
+      AttentionValues(scores_.data(), cache.Values(layer, kv_head), range,
+                      out + h * head_dim);
+      if (observer) observer->OnAttention(layer, h, r, scores_.data(), range);
     }
   }
 }

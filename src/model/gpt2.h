@@ -16,7 +16,7 @@
 namespace kvasm {
 
 // A token to be computed: its keys and values go to `position` of `cache`, and it sees
-// positions 0 .. position there.
+// the positions up to its own there, as far back as the cache's window goes.
 struct BatchRow {
   int32_t token;
   size_t position;
@@ -35,9 +35,9 @@ class ForwardObserver {
   virtual void OnActivations(const char* name, size_t layer, const float* data,
                              size_t rows, size_t n, size_t stride) = 0;
 
-  // A head's probabilities for one row: [keys].
+  // A head's probabilities for one row: probabilities[j] for j in range.
   virtual void OnAttention(size_t layer, size_t head, size_t row,
-                           const float* probabilities, size_t keys) = 0;
+                           const float* probabilities, KeyRange range) = 0;
 };
 
 class Gpt2 {
@@ -52,7 +52,7 @@ class Gpt2 {
   size_t max_logit_rows() const { return max_logit_rows_; }
   size_t activation_bytes() const;
 
-  static KvGeometry GeometryOf(const Gpt2Config& config);
+  static KvGeometry GeometryOf(const Gpt2Config& config, KvDtype dtype = KvDtype::kF32);
 
   // Computes the rows, in each sequence's order of positions, and stores their keys and
   // values; the caches must have been extended to hold them. Allocates nothing.

@@ -1,5 +1,7 @@
 #include "model/gpt2_weights.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace kvasm {
@@ -69,6 +71,63 @@ size_t Gpt2Weights::bytes() const {
              Bytes(layer.ln_2) + Bytes(layer.c_fc) + Bytes(layer.mlp_c_proj);
   }
   return bytes;
+}
+
+namespace {
+
+// FNV-1a over 32-bit words.
+class Hash {
+ public:
+  void Add(uint32_t word) { value_ = (value_ ^ word) * 0x100000001B3u; }
+  void Add(const AlignedBuffer<float>& floats) {
+    for (size_t i = 0; i < floats.size(); ++i) Add(std::bit_cast<uint32_t>(floats[i]));
+  }
+  void Add(const LayerNormWeights& w) {
+    Add(w.gain);
+    Add(w.bias);
+  }
+  void Add(const PackedMatrix& w) {
+    if (w.empty()) return;
+    constexpr size_t kSamples = 256;
+    const size_t size = w.n_in() * w.n_out();
+    const size_t step = std::max<size_t>(size / kSamples, 1);
+    for (size_t i = 0; i < size; i += step) {
+      Add(std::bit_cast<uint32_t>(w.At(i / w.n_out(), i % w.n_out())));
+    }
+  }
+  void Add(const LinearWeights& w) {
+    Add(w.weight);
+    Add(w.bias);
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xCBF29CE484222325u;
+};
+
+}  // namespace
+
+uint64_t Gpt2Weights::Fingerprint() const {
+  Hash hash;
+  for (const size_t size :
+       {config.n_layer, config.n_head, config.n_kv_head, config.n_embd, config.n_inner,
+        config.n_positions, config.vocab_size}) {
+    hash.Add(static_cast<uint32_t>(size));
+  }
+  hash.Add(std::bit_cast<uint32_t>(config.layer_norm_epsilon));
+  hash.Add(wte);
+  for (const Gpt2LayerWeights& layer : layers) {
+    hash.Add(layer.ln_1);
+    hash.Add(layer.c_attn);
+    hash.Add(layer.c_proj);
+    hash.Add(layer.ln_2);
+    hash.Add(layer.c_fc);
+    hash.Add(layer.mlp_c_proj);
+  }
+  hash.Add(ln_f);
+  hash.Add(lm_head);
+  hash.Add(lm_head_bias);
+  return hash.value();
 }
 
 }  // namespace kvasm

@@ -2,6 +2,7 @@
 #define KVASM_MODEL_GPT2_WEIGHTS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -48,6 +49,10 @@ struct Gpt2Weights {
   const PackedMatrix& output() const { return lm_head.empty() ? wte : lm_head; }
 
   size_t bytes() const;
+
+  // A number that tells these weights from others, a fine-tune included: a hash of the
+  // shape, of every vector, and of a sample of every matrix.
+  uint64_t Fingerprint() const;
 };
 
 }  // namespace kvasm
