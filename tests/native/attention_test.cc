@@ -2,46 +2,50 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
-#include <limits>
+#include <tuple>
 
 #include "base/aligned_buffer.h"
-#include "cache/kv_cache.h"
+#include "cache/block_pool.h"
 #include "random_model.h"
 
 namespace kvasm {
 namespace {
 
-// A head's keys and values over blocks that hold more than the range, NaN where nothing
-// was stored.
-class AttentionTest : public testing::TestWithParam<size_t> {
+using Shape = std::tuple<KvDtype, size_t>;
+
+// A head's keys and values over some blocks; where nothing was stored, every byte is
+// 0xFF (NaN).
+class AttentionTest : public testing::TestWithParam<Shape> {
  protected:
   void Fill(size_t tokens) {
-    const size_t blocks = (tokens + kBlockTokens - 1) / kBlockTokens;
-    const size_t block_size = 2 * head_dim_ * kBlockTokens;
-    memory_ = std::move(*AlignedBuffer<float>::Create(blocks * block_size, ""));
-    std::fill(memory_.data(), memory_.data() + memory_.size(),
-              std::numeric_limits<float>::quiet_NaN());
-    for (size_t b = 0; b < blocks; ++b)
-      blocks_.push_back(memory_.data() + b * block_size);
+    const size_t head_bytes = KvHeadBytes(dtype_, head_dim_);
+    memory_ = std::move(
+        *AlignedBuffer<uint8_t>::Create(BlocksFor(tokens) * 2 * head_bytes, ""));
+    std::fill(memory_.data(), memory_.data() + memory_.size(), uint8_t{0xFF});
+    for (size_t b = 0; b < BlocksFor(tokens); ++b) {
+      blocks_.push_back(memory_.data() + b * 2 * head_bytes);
+    }
     for (size_t j = 0; j < tokens; ++j) {
+      uint8_t* block = memory_.data() + j / kBlockTokens * 2 * head_bytes;
       const std::vector<float> k = RandomFloats(random_, head_dim_);
       const std::vector<float> v = RandomFloats(random_, head_dim_);
-      float* block = memory_.data() + j / kBlockTokens * block_size;
-      const size_t slot = j % kBlockTokens;
-      for (size_t d = 0; d < head_dim_; ++d) {
-        block[d * kBlockTokens + slot] = k[d];
-        block[value_offset() + slot * head_dim_ + d] = v[d];
-      }
+      StoreKey(dtype_, k.data(), head_dim_, j % kBlockTokens, block);
+      StoreValue(dtype_, v.data(), head_dim_, j % kBlockTokens, block + head_bytes);
     }
   }
 
-  size_t value_offset() const { return head_dim_ * kBlockTokens; }
+  KvHead keys() const { return {dtype_, head_dim_, blocks_.data(), 0}; }
+  KvHead values() const {
+    return {dtype_, head_dim_, blocks_.data(), KvHeadBytes(dtype_, head_dim_)};
+  }
 
   TestRandom random_{7};
-  size_t head_dim_ = GetParam();
-  AlignedBuffer<float> memory_;
-  std::vector<const float*> blocks_;
+  KvDtype dtype_ = std::get<0>(GetParam());
+  size_t head_dim_ = std::get<1>(GetParam());
+  AlignedBuffer<uint8_t> memory_;
+  std::vector<const uint8_t*> blocks_;
 };
 
 TEST_P(AttentionTest, ScoresAndValuesAgreeWithTheirTwinsToTheBitForAnyRange) {
@@ -49,14 +53,12 @@ TEST_P(AttentionTest, ScoresAndValuesAgreeWithTheirTwinsToTheBitForAnyRange) {
   Fill(kTokens);
   const std::vector<float> q = RandomFloats(random_, head_dim_);
   for (size_t begin = 0; begin < kTokens; begin += 5) {
-    for (size_t end = begin + 1; end <= kTokens; ++end) {
+    for (size_t end = begin + 1; end <= kTokens; end += 2) {
       const KeyRange range = {begin, end};
       AlignedBuffer<float> scores = std::move(*AlignedBuffer<float>::Create(64, ""));
       std::vector<float> naive(64);
-      AttentionScores(q.data(), head_dim_, blocks_.data(), 0, range, 0.25f,
-                      scores.data());
-      NaiveAttentionScores(q.data(), head_dim_, blocks_.data(), 0, range, 0.25f,
-                           naive.data());
+      AttentionScores(q.data(), keys(), range, 0.25f, scores.data());
+      NaiveAttentionScores(q.data(), keys(), range, 0.25f, naive.data());
       ASSERT_EQ(0, std::memcmp(scores.data() + begin, naive.data() + begin,
                                (end - begin) * sizeof(float)));
       NaiveSoftmax(range, naive.data());
@@ -71,67 +73,72 @@ TEST_P(AttentionTest, ScoresAndValuesAgreeWithTheirTwinsToTheBitForAnyRange) {
         }
       }
       std::vector<float> out(head_dim_), naive_out(head_dim_);
-      AttentionValues(scores.data(), head_dim_, blocks_.data(), value_offset(), range,
-                      out.data());
-      NaiveAttentionValues(scores.data(), head_dim_, blocks_.data(), value_offset(),
-                           range, naive_out.data());
+      AttentionValues(scores.data(), values(), range, out.data());
+      NaiveAttentionValues(scores.data(), values(), range, naive_out.data());
       ASSERT_EQ(0,
                 std::memcmp(out.data(), naive_out.data(), head_dim_ * sizeof(float)));
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(HeadDims, AttentionTest,
-                         testing::Values(1, 3, 4, 7, 8, 11, 16, 31, 33, 64, 80, 128));
+TEST_P(AttentionTest, WhatIsStoredComesBackAsNearAsItsDtypeAllows) {
+  memory_ =
+      std::move(*AlignedBuffer<uint8_t>::Create(KvHeadBytes(dtype_, head_dim_), ""));
+  blocks_ = {memory_.data()};
+  const KvHead head = {dtype_, head_dim_, blocks_.data(), 0};
+  for (size_t slot = 0; slot < kBlockTokens; ++slot) {
+    const std::vector<float> x = RandomFloats(random_, head_dim_);
+    float max = 0;
+    for (const float v : x) max = std::max(max, std::fabs(v));
+    // Half a unit in the last place of binary16, half a step of int8.
+    const float tolerance = dtype_ == KvDtype::kF32   ? 0
+                            : dtype_ == KvDtype::kF16 ? max * 0x1p-11f
+                                                      : max / 127 * 0.501f;
+    const KeyRange range = {slot, slot + 1};
+    StoreValue(dtype_, x.data(), head_dim_, slot, memory_.data());
+    std::vector<float> probabilities(kBlockTokens, 1.0f);
+    std::vector<float> value(head_dim_);
+    AttentionValues(probabilities.data(), head, range, value.data());
+    for (size_t d = 0; d < head_dim_; ++d) ASSERT_NEAR(value[d], x[d], tolerance);
 
-TEST(KvCacheTest, ExtendIsAllOrNothing) {
-  const KvGeometry geometry = {1, 1, 4};
-  BlockPool pool = std::move(*BlockPool::Create(geometry, 2));
-  KvCache cache(&pool, 100);
-  EXPECT_TRUE(cache.Extend(17).ok());
-  EXPECT_EQ(pool.free_blocks(), 0u);
-  EXPECT_EQ(cache.Extend(16).code(), StatusCode::kOutOfMemory);
-  EXPECT_EQ(cache.Extend(84).code(), StatusCode::kContextFull);
-  EXPECT_EQ(cache.tokens(), 17u);
-  EXPECT_TRUE(cache.Extend(15).ok());
-}
-
-TEST(KvCacheTest, TruncateReturnsExactlyTheBlocksThatHoldNothing) {
-  const KvGeometry geometry = {2, 1, 4};
-  BlockPool pool = std::move(*BlockPool::Create(geometry, 8));
-  KvCache cache(&pool, 128);
-  ASSERT_TRUE(cache.Extend(100).ok());
-  EXPECT_EQ(pool.free_blocks(), 1u);
-  cache.Truncate(17);
-  EXPECT_EQ(pool.free_blocks(), 6u);
-  cache.Truncate(16);
-  EXPECT_EQ(pool.free_blocks(), 7u);
-  cache.Clear();
-  EXPECT_EQ(pool.free_blocks(), 8u);
-}
-
-TEST(KvCacheTest, GivesItsBlocksBackWhenItGoes) {
-  BlockPool pool = std::move(*BlockPool::Create({1, 1, 4}, 3));
-  {
-    KvCache cache(&pool, 48);
-    ASSERT_TRUE(cache.Extend(40).ok());
-    EXPECT_EQ(pool.free_blocks(), 0u);
+    StoreKey(dtype_, x.data(), head_dim_, slot, memory_.data());
+    for (size_t d = 0; d < head_dim_; ++d) {
+      std::vector<float> unit(head_dim_);
+      unit[d] = 1;
+      AlignedBuffer<float> scores = std::move(*AlignedBuffer<float>::Create(16, ""));
+      AttentionScores(unit.data(), head, range, 1, scores.data());
+      ASSERT_NEAR(scores[slot], x[d], tolerance);
+    }
   }
-  EXPECT_EQ(pool.free_blocks(), 3u);
 }
 
-TEST(BlockPoolTest, ReservesWhatTheFormulaSays) {
-  const KvGeometry geometry = {12, 12, 64};
-  EXPECT_EQ(geometry.BytesPerToken(), 2u * 12 * 12 * 64 * 4);
-  BlockPool pool = std::move(*BlockPool::Create(geometry, 4));
-  EXPECT_EQ(pool.reserved_bytes(), 4u * 16 * geometry.BytesPerToken());
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AttentionTest,
+    testing::Combine(testing::Values(KvDtype::kF32, KvDtype::kF16, KvDtype::kQ8),
+                     testing::Values(1, 3, 4, 7, 8, 11, 16, 31, 33, 64, 80, 128)));
+
+TEST(KvLayoutTest, Q8KeepsWhatIsNotFinite) {
+  std::vector<uint8_t> area(KvHeadBytes(KvDtype::kQ8, 4));
+  const float x[4] = {1, NAN, 2, 3};
+  StoreValue(KvDtype::kQ8, x, 4, 0, area.data());
+  const uint8_t* blocks[1] = {area.data()};
+  const float probability = 1;
+  float out[4];
+  AttentionValues(&probability, {KvDtype::kQ8, 4, blocks, 0}, {0, 1}, out);
+  EXPECT_TRUE(std::isnan(out[0]));
 }
 
-TEST(BlockPoolTest, RefusesWhatMemoryCannotHold) {
-  const StatusOr<BlockPool> pool =
-      BlockPool::Create({1 << 20, 1 << 10, 1 << 10}, SIZE_MAX / 2);
-  ASSERT_FALSE(pool.ok());
-  EXPECT_EQ(pool.status().code(), StatusCode::kOutOfMemory);
+TEST(KvLayoutTest, TheBytesOfATokenAreWhatTheFormulaSays) {
+  const KvGeometry f32 = {12, 12, 64, KvDtype::kF32};
+  EXPECT_EQ(f32.BytesPerToken(), 2u * 12 * 12 * 64 * 4);
+  EXPECT_EQ((KvGeometry{12, 12, 64, KvDtype::kF16}.BytesPerToken()),
+            2u * 12 * 12 * 64 * 2);
+  EXPECT_EQ((KvGeometry{12, 12, 64, KvDtype::kQ8}.BytesPerToken()),
+            2u * 12 * 12 * (64 + 4));
+  EXPECT_EQ((KvGeometry{12, 3, 64, KvDtype::kF32}.BytesPerToken()),
+            f32.BytesPerToken() / 4);
+  BlockPool pool = std::move(*BlockPool::Create(f32, 4));
+  EXPECT_EQ(pool.reserved_bytes(), 4u * 16 * f32.BytesPerToken());
 }
 
 }  // namespace

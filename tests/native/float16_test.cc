@@ -1,4 +1,4 @@
-#include "formats/float16.h"
+#include "base/float16.h"
 
 #include <gtest/gtest.h>
 
@@ -30,6 +30,25 @@ TEST(Float16Test, EveryPatternMeansWhatTheDefinitionSays) {
     EXPECT_EQ(value, static_cast<float>(sign * magnitude));
     EXPECT_EQ(std::signbit(value), sign < 0);
   }
+}
+
+TEST(Float16Test, EveryNumberRoundsToTheNearestTiesToEven) {
+  for (uint32_t bits = 0; bits < 0x7C00; ++bits) {
+    const uint16_t low = static_cast<uint16_t>(bits);
+    const float value = Float16ToFloat(low);
+    EXPECT_EQ(FloatToFloat16(value), low);
+    EXPECT_EQ(FloatToFloat16(-value), low | 0x8000);
+    // Halfway to the next number, which for the last is 65536.
+    const double next =
+        bits == 0x7BFF ? 65536.0 : Float16ToFloat(static_cast<uint16_t>(bits + 1));
+    const float middle = static_cast<float>((value + next) / 2);
+    EXPECT_EQ(FloatToFloat16(middle), low + (low & 1)) << bits;
+    EXPECT_EQ(FloatToFloat16(std::nextafter(middle, 0.0f)), low) << bits;
+    EXPECT_EQ(FloatToFloat16(std::nextafter(middle, 1e30f)), low + 1) << bits;
+  }
+  EXPECT_TRUE(std::isnan(Float16ToFloat(FloatToFloat16(NAN))));
+  EXPECT_EQ(FloatToFloat16(INFINITY), 0x7C00);
+  EXPECT_EQ(FloatToFloat16(-1e30f), 0xFC00);
 }
 
 TEST(Float16Test, BFloat16IsTheUpperHalfOfAFloat) {

@@ -68,11 +68,7 @@ TEST_P(GoldenTest, GreedyIdsAreThoseOfPyTorchWithEveryCache) {
       std::unique_ptr<Sequence> sequence = std::move(*engine->StartSequence(
           prompt.ids, {.cache = cache, .sampler = {.temperature = 0}}));
       for (const int32_t expected : prompt.greedy) {
-        Sequence::StepResult step;
-        do {
-          step = sequence->Step().value();
-        } while (step.kind == Sequence::StepKind::kPrefill);
-        ASSERT_EQ(step.token, expected);
+        ASSERT_EQ(NextToken(sequence.get()), expected);
       }
     }
   }
@@ -95,7 +91,7 @@ TEST(GoldenLayoutTest, NamesBuffersAndOrderOfTheFileChangeNoBitB75) {
         *LoadEngine(config, ReadBytes(GoldenPath(name) + "model.safetensors")));
     const std::vector<int32_t> prompt = ReadGoldenPrompts(name).back().ids;
     std::unique_ptr<Sequence> sequence = std::move(*engine->StartSequence(prompt, {}));
-    while (sequence->Step().value().kind == Sequence::StepKind::kPrefill) continue;
+    NextToken(sequence.get());
     const std::vector<float> logits(sequence->logits(),
                                     sequence->logits() + config.vocab_size);
     if (reference.empty()) reference = logits;

@@ -6,54 +6,16 @@
 #include <numeric>
 
 #include "engine/sequence.h"
-#include "formats/safetensors.h"
-#include "model/gpt2_checkpoint.h"
 #include "random_model.h"
+#include "reference.h"
 
 namespace kvasm {
 namespace {
 
-// Logits of each position of `ids`, from one forward pass over all of them on an empty
-// cache.
-std::vector<std::vector<float>> UncachedLogits(const Gpt2Weights& weights,
-                                               const std::vector<int32_t>& ids) {
-  Gpt2 model = std::move(*Gpt2::Create(&weights, ids.size(), ids.size()));
-  BlockPool pool = std::move(
-      *BlockPool::Create(Gpt2::GeometryOf(weights.config), ids.size() / 16 + 1));
-  KvCache cache(&pool, ids.size());
-  EXPECT_TRUE(cache.Extend(ids.size()).ok());
-  std::vector<BatchRow> rows;
-  for (size_t i = 0; i < ids.size(); ++i) rows.push_back({ids[i], i, &cache});
-  std::vector<size_t> all(ids.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  model.Forward(rows, all);
-  std::vector<std::vector<float>> logits;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    logits.emplace_back(model.logits(i), model.logits(i) + weights.config.vocab_size);
-  }
-  return logits;
-}
-
-bool SameBits(const float* a, const std::vector<float>& b) {
-  return std::memcmp(a, b.data(), b.size() * sizeof(float)) == 0;
-}
-
-struct Model {
-  explicit Model(TestRandom& random) : Model(RandomConfig(random), random) {}
-  Model(const Gpt2Config& config, TestRandom& random) : sink(config) {
-    EXPECT_TRUE(
-        ReadSafetensors(ToSafetensors(RandomTensors(config, random)), 4096, &sink)
-            .ok());
-  }
-  const Gpt2Weights& weights() { return sink.weights(); }
-  const Gpt2Config& config() { return weights().config; }
-  Gpt2CheckpointSink sink;
-};
-
 TEST(InvariantTest, AnyChunkingGivesTheBitsOfOnePassB34B35) {
   TestRandom random(20);
   for (int round = 0; round < 200; ++round) {
-    Model m(random);
+    ReferenceModel m(random);
     const std::vector<int32_t> ids = RandomIds(
         random, Uniform(random, 1, m.config().n_positions), m.config().vocab_size);
     const auto expected = UncachedLogits(m.weights(), ids);
@@ -85,7 +47,7 @@ TEST(InvariantTest, AnyChunkingGivesTheBitsOfOnePassB34B35) {
 TEST(InvariantTest, ABatchOfSequencesGivesEachTheBitsItHasAlone) {
   TestRandom random(21);
   for (int round = 0; round < 100; ++round) {
-    Model m(random);
+    ReferenceModel m(random);
     const size_t n = Uniform(random, 2, 4);
     const size_t positions = m.config().n_positions;
     BlockPool pool = std::move(
@@ -133,7 +95,7 @@ TEST(InvariantTest, LaterTokensNeverReachEarlierRowsB37) {
   Gpt2Config config = RandomConfig(random);
   config.n_positions = 80;
   for (const size_t cached : {63u, 64u, 65u}) {
-    Model m(config, random);
+    ReferenceModel m(config, random);
     std::vector<int32_t> ids = RandomIds(random, cached + 5, config.vocab_size);
     const auto before = UncachedLogits(m.weights(), ids);
     for (size_t i = cached + 1; i < ids.size(); ++i) {
@@ -154,8 +116,7 @@ std::vector<std::vector<float>> Generate(Engine* engine,
   std::unique_ptr<Sequence> sequence = std::move(*engine->StartSequence(
       prompt, {.cache = cache, .sampler = {.temperature = 1.0f, .seed = 4}}));
   while (sequence->remaining() > 0) {
-    const Sequence::StepResult step = sequence->Step().value();
-    if (step.kind == Sequence::StepKind::kPrefill) continue;
+    NextToken(sequence.get());
     logits.emplace_back(sequence->logits(),
                         sequence->logits() + engine->config().vocab_size);
   }
@@ -169,8 +130,7 @@ TEST(InvariantTest, EveryStrategyAndChunkSizeGivesTheBitsOfOneUncachedPassB32B33
     const Gpt2Config config = RandomConfig(random);
     const TestTensors tensors = RandomTensors(config, random);
     const std::vector<uint8_t> file = ToSafetensors(tensors);
-    Gpt2CheckpointSink sink(config);
-    ASSERT_TRUE(ReadSafetensors(file, 4096, &sink).ok());
+    ReferenceModel m(config, file);
     const std::vector<int32_t> prompt =
         RandomIds(random, Uniform(random, 1, config.n_positions), config.vocab_size);
     std::vector<int32_t> reference;
@@ -185,7 +145,7 @@ TEST(InvariantTest, EveryStrategyAndChunkSizeGivesTheBitsOfOneUncachedPassB32B33
         reference = ids;
         reference.pop_back();  // The last one drawn has no position.
       }
-      const auto expected = UncachedLogits(sink.weights(), reference);
+      const auto expected = UncachedLogits(m.weights(), reference);
       for (size_t i = 0; i < logits.size(); ++i) {
         ASSERT_TRUE(SameBits(logits[i].data(), expected[prompt.size() - 1 + i]))
             << "round " << round << ", strategy " << static_cast<int>(cache)

@@ -94,9 +94,9 @@ class Layer0Observer : public ForwardObserver {
     }
   }
   void OnAttention(size_t layer, size_t head, size_t row, const float* probabilities,
-                   size_t keys) override {
+                   KeyRange range) override {
     if (layer != 0) return;
-    attention[head * kTokens + row].assign(probabilities, probabilities + keys);
+    attention[head * kTokens + row].assign(probabilities, probabilities + range.end);
   }
 
   std::map<std::string, std::vector<float>> activations;
@@ -155,7 +155,7 @@ TEST_F(NanoSortTest, EveryIntermediateOfLayer0) {
         AlignedBuffer<float> scores = std::move(*AlignedBuffer<float>::Create(16, ""));
         AttentionScores(
             observer.activations.at("c_attn").data() + t * 3 * kEmbd + h * kHeadDim,
-            kHeadDim, cache.blocks(), cache.geometry().KeyOffset(0, h), {0, t + 1},
+            cache.Keys(0, h), {0, t + 1},
             1.0f / std::sqrt(static_cast<float>(kHeadDim)), scores.data());
         ExpectNear(scores.data(), Partial("att").data() + row, t + 1, "att");
       }

@@ -149,6 +149,20 @@ std::unique_ptr<Engine> RandomEngine(const Gpt2Config& config, TestRandom& rando
   return std::move(*engine);
 }
 
+int32_t NextToken(Sequence* sequence) {
+  for (;;) {
+    bool stepped = false;
+    for (const StepEvent& event : sequence->engine()->Step()) {
+      stepped = true;
+      if (event.sequence != sequence) continue;
+      EXPECT_NE(event.kind, StepEvent::Kind::kFailed) << sequence->status().message();
+      if (event.kind != StepEvent::Kind::kPrefill) return event.token;
+    }
+    EXPECT_TRUE(stepped) << "the engine has nothing to compute";
+    if (!stepped) return -1;
+  }
+}
+
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file) << "cannot read " << path;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/sequence.h"
 #include "formats/tensor_sink.h"
 #include "model/gpt2_config.h"
 
@@ -70,6 +71,10 @@ StatusOr<std::unique_ptr<Engine>> LoadEngine(const Gpt2Config& config,
 
 std::unique_ptr<Engine> RandomEngine(const Gpt2Config& config, TestRandom& random,
                                      const EngineOptions& options = {});
+
+// Steps the engine until `sequence` draws, and returns the token; fails the test if it
+// does not.
+int32_t NextToken(Sequence* sequence);
 
 std::string ReadFile(const std::string& path);
 

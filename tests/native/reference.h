@@ -1,0 +1,48 @@
+// What cached computations are compared with.
+
+#ifndef KVASM_TESTS_NATIVE_REFERENCE_H_
+#define KVASM_TESTS_NATIVE_REFERENCE_H_
+
+#include <cstring>
+#include <vector>
+
+#include "kernels/kv_layout.h"
+#include "model/gpt2_checkpoint.h"
+#include "random_model.h"
+
+namespace kvasm {
+
+using Logits = std::vector<float>;
+
+// A model without an engine.
+class ReferenceModel {
+ public:
+  explicit ReferenceModel(TestRandom& random);
+  ReferenceModel(const Gpt2Config& config, TestRandom& random);
+  ReferenceModel(const Gpt2Config& config, const std::vector<uint8_t>& file);
+
+  const Gpt2Weights& weights() { return sink_.weights(); }
+  const Gpt2Config& config() { return weights().config; }
+
+ private:
+  Gpt2CheckpointSink sink_;
+};
+
+// Logits of each position of `ids`, from one forward pass over all of them at once on
+// an empty cache. A window only masks here: nothing is dropped.
+std::vector<Logits> UncachedLogits(const Gpt2Weights& weights,
+                                   const std::vector<int32_t>& ids, size_t window = 0,
+                                   KvDtype dtype = KvDtype::kF32);
+
+// The same in double precision by plain loops over the whole sequence, without a cache,
+// under the mask j <= i and i - j < window.
+std::vector<Logits> NaiveLogits(const Gpt2Config& config, const TestTensors& tensors,
+                                const std::vector<int32_t>& ids, size_t window);
+
+inline bool SameBits(const float* a, const Logits& b) {
+  return std::memcmp(a, b.data(), b.size() * sizeof(float)) == 0;
+}
+
+}  // namespace kvasm
+
+#endif  // KVASM_TESTS_NATIVE_REFERENCE_H_
