@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,11 +25,10 @@ namespace {
 
 using emscripten::val;
 
-// What Sequence.step() returns where it yields no token.
-constexpr int kStepPrefill = -1;
-constexpr int kStepFailed = -2;
-
 constexpr size_t kStagingBytes = 256 * 1024;
+
+// Sizes are doubles in JavaScript: exact up to 2^53, beyond what a 32-bit memory holds.
+double ToJs(size_t n) { return static_cast<double>(n); }
 
 struct JsStatus {
   std::string code;
@@ -39,15 +39,28 @@ JsStatus ToJs(const Status& status) {
   return {StatusCodeName(status.code()), status.message()};
 }
 
-// Sizes are doubles in JavaScript: exact up to 2^53, beyond what a 32-bit memory holds.
 struct JsConfig {
   int n_layer, n_head, n_kv_head, n_embd, n_inner, n_positions, vocab_size;
   double layer_norm_epsilon;
   int eos_token_id;
 };
 
+struct JsEngineOptions {
+  double context_length;
+  double window;
+  int kv_dtype;
+  double kv_bytes;
+  bool prefix_cache;
+  double prefill_chunk;
+};
+
 struct JsMemory {
-  double weights, activations, kv_reserved, kv_used, kv_per_token, kv_tokens;
+  double weights, activations, kv_reserved, kv_used, kv_shared, kv_cached, kv_per_token,
+      kv_tokens;
+};
+
+struct JsPrefixStats {
+  double lookups, hits, tokens_reused, blocks, evictions;
 };
 
 struct JsSequenceOptions {
@@ -58,44 +71,80 @@ struct JsSequenceOptions {
   uint32_t seed_low;
   uint32_t seed_high;
   double vocab_limit;
+  bool shift;
+  double n_keep;
+  bool reuse_prefix;
 };
 
-class JsEngine;
+SequenceOptions FromJs(const JsSequenceOptions& options) {
+  return {.cache = static_cast<CacheStrategy>(options.cache),
+          .sampler = {.temperature = static_cast<float>(options.temperature),
+                      .top_k = static_cast<size_t>(options.top_k),
+                      .top_p = static_cast<float>(options.top_p),
+                      .seed = static_cast<uint64_t>(options.seed_high) << 32 |
+                              options.seed_low},
+          .vocab_limit = static_cast<size_t>(options.vocab_limit),
+          .overflow = options.shift ? Overflow::kShift : Overflow::kStop,
+          .n_keep = static_cast<size_t>(options.n_keep),
+          .reuse_prefix = options.reuse_prefix};
+}
+
+template <typename T>
+val View(const std::vector<T>& values) {
+  return val(emscripten::typed_memory_view(values.size(), values.data()));
+}
 
 class JsSequence {
  public:
-  JsSequence(JsEngine* engine, const val& prompt, const JsSequenceOptions& options);
-  ~JsSequence();
-  JsSequence(const JsSequence&) = delete;
-  JsSequence& operator=(const JsSequence&) = delete;
+  explicit JsSequence(StatusOr<std::unique_ptr<Sequence>> sequence)
+      : status_(sequence.status()) {
+    if (sequence.ok()) sequence_ = std::move(*sequence);
+  }
 
-  JsStatus status() const { return ToJs(status_); }
-  int Step() {
-    if (sequence_ == nullptr) return kStepFailed;
-    const StatusOr<Sequence::StepResult> result = sequence_->Step();
-    if (!result.ok()) {
-      status_ = result.status();
-      return kStepFailed;
-    }
-    return result.value().kind == Sequence::StepKind::kToken ? result.value().token
-                                                             : kStepPrefill;
+  JsStatus status() const { return ToJs(sequence_ ? sequence_->status() : status_); }
+  uint32_t id() const { return sequence_->id(); }
+  void SetPaused(bool paused) { sequence_->set_paused(paused); }
+  double Remaining() const {
+    const size_t remaining = sequence_->remaining();
+    return remaining == std::numeric_limits<size_t>::max()
+               ? std::numeric_limits<double>::infinity()
+               : ToJs(remaining);
+  }
+  double Computed() const { return ToJs(sequence_->computed()); }
+  double Reused() const { return ToJs(sequence_->reused()); }
+  val Ids() const {
+    return val(emscripten::typed_memory_view(sequence_->ids().size(),
+                                             sequence_->ids().data()));
   }
   val Logits() const {
-    if (sequence_ == nullptr) return val::null();
-    return val(
-        emscripten::typed_memory_view(sequence_->logits_size(), sequence_->logits()));
+    const float* logits = sequence_->logits();
+    if (logits == nullptr) return val::null();
+    return val(emscripten::typed_memory_view(sequence_->engine()->config().vocab_size,
+                                             logits));
   }
-  double Remaining() const {
-    return sequence_ ? static_cast<double>(sequence_->remaining()) : 0;
+  JsStatus Append(const val& ids, const JsSequenceOptions& options) {
+    return ToJs(sequence_->Append(
+        emscripten::convertJSArrayToNumberVector<int32_t>(ids), FromJs(options)));
   }
-  double Prefilled() const {
-    return sequence_ ? static_cast<double>(sequence_->prefilled()) : 0;
+  JsStatus Truncate(double size) {
+    return ToJs(sequence_->Truncate(static_cast<size_t>(size)));
+  }
+  JsSequence* Fork() const { return new JsSequence(sequence_->Fork()); }
+  JsStatus Save() {
+    StatusOr<std::vector<uint8_t>> saved = sequence_->Save();
+    if (saved.ok()) saved_ = std::move(*saved);
+    return ToJs(saved.status());
+  }
+  val TakeSaved() {
+    const val copy = val::global("Uint8Array").new_(View(saved_));
+    saved_ = {};
+    return copy;
   }
 
  private:
-  JsEngine* engine_;
   std::unique_ptr<Sequence> sequence_;
   Status status_;
+  std::vector<uint8_t> saved_;
 };
 
 class JsEngine {
@@ -111,56 +160,90 @@ class JsEngine {
   }
 
   JsMemory memory() const {
-    const MemoryUse m = engine_->Memory(active_);
-    const auto d = [](size_t n) { return static_cast<double>(n); };
-    return {d(m.weights_bytes), d(m.activation_bytes),   d(m.kv_reserved_bytes),
-            d(m.kv_used_bytes), d(m.kv_bytes_per_token), d(m.kv_tokens)};
+    const MemoryUse m = engine_->Memory();
+    return {ToJs(m.weights_bytes),      ToJs(m.activation_bytes),
+            ToJs(m.kv_reserved_bytes),  ToJs(m.kv_used_bytes),
+            ToJs(m.kv_shared_bytes),    ToJs(m.kv_cached_bytes),
+            ToJs(m.kv_bytes_per_token), ToJs(m.kv_tokens)};
   }
 
-  JsSequence* CreateSequence(const val& prompt, const JsSequenceOptions& options) {
-    return new JsSequence(this, prompt, options);
+  JsPrefixStats PrefixStats() const {
+    const PrefixTreeStats* stats = engine_->prefix_stats();
+    const PrefixTreeStats s = stats ? *stats : PrefixTreeStats();
+    const auto d = [](uint64_t n) { return static_cast<double>(n); };
+    return {d(s.lookups), d(s.hits), d(s.tokens_reused), d(s.blocks), d(s.evictions)};
+  }
+
+  JsSequence* StartSequence(const val& prompt, const JsSequenceOptions& options) {
+    return new JsSequence(engine_->StartSequence(
+        emscripten::convertJSArrayToNumberVector<int32_t>(prompt), FromJs(options)));
+  }
+
+  JsSequence* RestoreSequence(const val& bytes) {
+    return new JsSequence(Sequence::Restore(
+        engine_.get(), emscripten::convertJSArrayToNumberVector<uint8_t>(bytes)));
+  }
+
+  // [id, kind, token] for each event.
+  val Step() {
+    numbers_.clear();
+    for (const StepEvent& event : engine_->Step()) {
+      numbers_.push_back(static_cast<int32_t>(event.sequence->id()));
+      numbers_.push_back(static_cast<int32_t>(event.kind));
+      numbers_.push_back(event.token);
+    }
+    return View(numbers_);
+  }
+
+  // [blocks, tokens per block, copies,
+  //  for each block: refs, whether the prefix tree holds it, the logical time of its
+  //  last use there, sequences, for each: id, tokens, length of its table, the table].
+  val CacheView() {
+    const BlockPool& pool = engine_->pool();
+    const PrefixTree* tree = engine_->prefix_tree();
+    numbers_.clear();
+    const auto add = [this](uint64_t n) {
+      numbers_.push_back(static_cast<int32_t>(n));
+    };
+    add(pool.blocks());
+    add(kBlockTokens);
+    add(pool.copies());
+    for (size_t b = 0; b < pool.blocks(); ++b) {
+      const BlockId block = static_cast<BlockId>(b);
+      const bool in_tree = tree != nullptr && tree->Holds(block);
+      add(pool.refs(block));
+      add(in_tree ? 1 : 0);
+      add(in_tree ? tree->last_use(block) : 0);
+    }
+    add(engine_->sequences().size());
+    for (const Sequence* sequence : engine_->sequences()) {
+      // Textbook sequences have no blocks in the pool.
+      const bool has_blocks = sequence->strategy() == CacheStrategy::kBlock;
+      const KvCache& cache = sequence->cache();
+      add(sequence->id());
+      add(has_blocks ? cache.tokens() : 0);
+      add(has_blocks ? cache.table_size() : 0);
+      for (size_t b = 0; has_blocks && b < cache.table_size(); ++b) {
+        numbers_.push_back(cache.block(b));
+      }
+    }
+    return View(numbers_);
   }
 
  private:
-  friend class JsSequence;
   std::unique_ptr<Engine> engine_;
-  Sequence* active_ = nullptr;
+  std::vector<int32_t> numbers_;  // Behind the views that are handed out.
 };
-
-JsSequence::JsSequence(JsEngine* engine, const val& prompt,
-                       const JsSequenceOptions& options)
-    : engine_(engine) {
-  if (engine->active_ != nullptr) {
-    status_ = Status(StatusCode::kInvalidArgument,
-                     "a sequence is under way; delete it before starting the next");
-    return;
-  }
-  const std::vector<int32_t> ids =
-      emscripten::convertJSArrayToNumberVector<int32_t>(prompt);
-  StatusOr<std::unique_ptr<Sequence>> sequence = engine->engine_->StartSequence(
-      ids, {.cache = static_cast<CacheStrategy>(options.cache),
-            .sampler = {.temperature = static_cast<float>(options.temperature),
-                        .top_k = static_cast<size_t>(options.top_k),
-                        .top_p = static_cast<float>(options.top_p),
-                        .seed = static_cast<uint64_t>(options.seed_high) << 32 |
-                                options.seed_low},
-            .vocab_limit = static_cast<size_t>(options.vocab_limit)});
-  if (!sequence.ok()) {
-    status_ = sequence.status();
-    return;
-  }
-  sequence_ = std::move(*sequence);
-  engine->active_ = sequence_.get();
-}
-
-JsSequence::~JsSequence() {
-  if (sequence_ != nullptr) engine_->active_ = nullptr;
-}
 
 class JsLoader {
  public:
-  JsLoader(const std::string& config_json, double context_length)
-      : options_{.context_length = static_cast<size_t>(context_length)} {
+  JsLoader(const std::string& config_json, const JsEngineOptions& options)
+      : options_{.context_length = static_cast<size_t>(options.context_length),
+                 .window = static_cast<size_t>(options.window),
+                 .kv_dtype = static_cast<KvDtype>(options.kv_dtype),
+                 .kv_bytes = static_cast<size_t>(options.kv_bytes),
+                 .prefix_cache = options.prefix_cache,
+                 .prefill_chunk = static_cast<size_t>(options.prefill_chunk)} {
     StatusOr<Gpt2Config> config = ParseGpt2Config(config_json);
     if (!config.ok()) {
       status_ = config.status();
@@ -175,9 +258,9 @@ class JsLoader {
 
   JsStatus status() const { return ToJs(status_); }
   double StagingAddress() const {
-    return static_cast<double>(reinterpret_cast<uintptr_t>(staging_.data()));
+    return ToJs(reinterpret_cast<uintptr_t>(staging_.data()));
   }
-  double StagingSize() const { return static_cast<double>(staging_.size()); }
+  double StagingSize() const { return ToJs(staging_.size()); }
   JsStatus Consume(double count) {
     if (status_.ok()) {
       status_ = reader_->Consume(staging_.data(), static_cast<size_t>(count));
@@ -214,6 +297,7 @@ class JsLoader {
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(kvasm) {
+  using emscripten::allow_raw_pointers;
   emscripten::value_object<JsStatus>("Status")
       .field("code", &JsStatus::code)
       .field("message", &JsStatus::message);
@@ -227,13 +311,28 @@ EMSCRIPTEN_BINDINGS(kvasm) {
       .field("vocabSize", &JsConfig::vocab_size)
       .field("layerNormEpsilon", &JsConfig::layer_norm_epsilon)
       .field("eosTokenId", &JsConfig::eos_token_id);
+  emscripten::value_object<JsEngineOptions>("EngineOptions")
+      .field("contextLength", &JsEngineOptions::context_length)
+      .field("window", &JsEngineOptions::window)
+      .field("kvDtype", &JsEngineOptions::kv_dtype)
+      .field("kvBytes", &JsEngineOptions::kv_bytes)
+      .field("prefixCache", &JsEngineOptions::prefix_cache)
+      .field("prefillChunk", &JsEngineOptions::prefill_chunk);
   emscripten::value_object<JsMemory>("Memory")
       .field("weights", &JsMemory::weights)
       .field("activations", &JsMemory::activations)
       .field("kvReserved", &JsMemory::kv_reserved)
       .field("kvUsed", &JsMemory::kv_used)
+      .field("kvShared", &JsMemory::kv_shared)
+      .field("kvCached", &JsMemory::kv_cached)
       .field("kvPerToken", &JsMemory::kv_per_token)
       .field("kvTokens", &JsMemory::kv_tokens);
+  emscripten::value_object<JsPrefixStats>("PrefixStats")
+      .field("lookups", &JsPrefixStats::lookups)
+      .field("hits", &JsPrefixStats::hits)
+      .field("tokensReused", &JsPrefixStats::tokens_reused)
+      .field("blocks", &JsPrefixStats::blocks)
+      .field("evictions", &JsPrefixStats::evictions);
   emscripten::value_object<JsSequenceOptions>("SequenceOptions")
       .field("cache", &JsSequenceOptions::cache)
       .field("temperature", &JsSequenceOptions::temperature)
@@ -241,27 +340,41 @@ EMSCRIPTEN_BINDINGS(kvasm) {
       .field("topP", &JsSequenceOptions::top_p)
       .field("seedLow", &JsSequenceOptions::seed_low)
       .field("seedHigh", &JsSequenceOptions::seed_high)
-      .field("vocabLimit", &JsSequenceOptions::vocab_limit);
+      .field("vocabLimit", &JsSequenceOptions::vocab_limit)
+      .field("shift", &JsSequenceOptions::shift)
+      .field("nKeep", &JsSequenceOptions::n_keep)
+      .field("reusePrefix", &JsSequenceOptions::reuse_prefix);
   emscripten::class_<JsSequence>("Sequence")
       .function("status", &JsSequence::status)
-      .function("step", &JsSequence::Step)
-      .function("logits", &JsSequence::Logits)
+      .function("id", &JsSequence::id)
+      .function("setPaused", &JsSequence::SetPaused)
       .function("remaining", &JsSequence::Remaining)
-      .function("prefilled", &JsSequence::Prefilled);
+      .function("computed", &JsSequence::Computed)
+      .function("reused", &JsSequence::Reused)
+      .function("ids", &JsSequence::Ids)
+      .function("logits", &JsSequence::Logits)
+      .function("append", &JsSequence::Append)
+      .function("truncate", &JsSequence::Truncate)
+      .function("fork", &JsSequence::Fork, allow_raw_pointers())
+      .function("save", &JsSequence::Save)
+      .function("takeSaved", &JsSequence::TakeSaved);
   emscripten::class_<JsEngine>("Engine")
       .function("config", &JsEngine::config)
       .function("memory", &JsEngine::memory)
-      .function("createSequence", &JsEngine::CreateSequence,
-                emscripten::allow_raw_pointers());
+      .function("prefixStats", &JsEngine::PrefixStats)
+      .function("startSequence", &JsEngine::StartSequence, allow_raw_pointers())
+      .function("restoreSequence", &JsEngine::RestoreSequence, allow_raw_pointers())
+      .function("step", &JsEngine::Step)
+      .function("cacheView", &JsEngine::CacheView);
   emscripten::class_<JsLoader>("Loader")
-      .constructor<const std::string&, double>()
+      .constructor<const std::string&, const JsEngineOptions&>()
       .function("status", &JsLoader::status)
       .function("stagingAddress", &JsLoader::StagingAddress)
       .function("stagingSize", &JsLoader::StagingSize)
       .function("consume", &JsLoader::Consume)
       .function("fileBytes", &JsLoader::FileBytes)
       .function("finish", &JsLoader::Finish)
-      .function("takeEngine", &JsLoader::TakeEngine, emscripten::allow_raw_pointers());
+      .function("takeEngine", &JsLoader::TakeEngine, allow_raw_pointers());
 }
 
 }  // namespace kvasm

@@ -22,15 +22,48 @@ export interface WasmConfig {
   readonly eosTokenId: number;
 }
 
+export const wasmKvDtypes = { f32: 0, f16: 1, q8: 2 } as const;
+
+export interface WasmEngineOptions {
+  /** Positions that a sequence may use; 0 means n_positions. */
+  readonly contextLength: number;
+  /** Keys that a query sees; 0 means all. */
+  readonly window: number;
+  /** One of wasmKvDtypes. */
+  readonly kvDtype: number;
+  /** Bytes for keys and values; 0 means what one sequence of full length needs. */
+  readonly kvBytes: number;
+  readonly prefixCache: boolean;
+  /** Rows that one forward pass takes at the most; at least 1. */
+  readonly prefillChunk: number;
+}
+
 /** All in bytes but for `kvTokens`. */
 export interface WasmMemory {
   readonly weights: number;
   readonly activations: number;
+  /** The pool, and what the textbook strategies hold beside it. */
   readonly kvReserved: number;
+  /** `kvTokens * kvPerToken`. */
   readonly kvUsed: number;
+  /** What sequences hold by sharing another's block. */
+  readonly kvShared: number;
+  /** Blocks that only the prefix tree holds. */
+  readonly kvCached: number;
   readonly kvPerToken: number;
-  /** Tokens in the cache now. */
+  /** Tokens that sequences hold now, each as often as a sequence holds it. */
   readonly kvTokens: number;
+}
+
+export interface WasmPrefixStats {
+  readonly lookups: number;
+  /** Lookups that reused at least one token. */
+  readonly hits: number;
+  readonly tokensReused: number;
+  /** Blocks in the tree now. */
+  readonly blocks: number;
+  /** Blocks given up so far. */
+  readonly evictions: number;
 }
 
 /** Takes a safetensors file as it arrives: fill the staging buffer, consume, repeat, finish. */
@@ -67,42 +100,74 @@ export interface WasmSequenceOptions {
   readonly seedHigh: number;
   /** Only ids below this are sampled; 0 means the model's whole vocabulary. */
   readonly vocabLimit: number;
+  /** At a full context: keep the first nKeep and the latest ids, half a context in all, and go on. */
+  readonly shift: boolean;
+  /** Less than half the context. */
+  readonly nKeep: number;
+  /** Look for the prompt's prefix among earlier ones, and leave this one for later ones to find. */
+  readonly reusePrefix: boolean;
 }
+
+/** The second of the three numbers of an event. */
+export const wasmEventKinds = { prefill: 0, token: 1, failed: 2 } as const;
 
 export interface WasmEngine {
   config(): WasmConfig;
   memory(): WasmMemory;
-  /** Starts a generation. One at a time: the second must wait until the first is deleted. Check its status(). */
-  createSequence(prompt: Int32Array, options: WasmSequenceOptions): WasmSequence;
+  prefixStats(): WasmPrefixStats;
+  /** Starts a generation. Check its status(): not ok means that it holds nothing, and can only be deleted. */
+  startSequence(prompt: Int32Array, options: WasmSequenceOptions): WasmSequence;
+  /** From what `save` gave; paused. Check its status(). */
+  restoreSequence(bytes: Uint8Array): WasmSequence;
+  /**
+   * Computes one batch: the next token of each sequence that is decoding, and a chunk of a prompt. Returns three numbers
+   * for each sequence that took part or failed: its id, one of wasmEventKinds, and the token drawn. Empty when nothing
+   * is left to compute. A view into WebAssembly memory: read it before the next call of anything.
+   */
+  step(): Int32Array;
+  /**
+   * Numbers: blocks in the pool, tokens in a block, blocks copied on write so far; for each block: references,
+   * 1 if the prefix tree holds it, the logical time of its last use there; sequences; for each sequence: id, tokens,
+   * length of its block table, the table by position / tokens in a block (-1: dropped by the window). A view, as of `step`.
+   */
+  cacheView(): Int32Array;
+  /** After all its sequences. */
   delete(): void;
 }
 
-export const wasmStepPrefill = -1;
-export const wasmStepFailed = -2;
-
+/** Of a sequence whose first status() was not ok, only status() and delete() may be called. */
 export interface WasmSequence {
-  /** Of the constructor or of the last step. */
+  /** Of its start, or, once it has failed, of the failure. */
   status(): WasmStatus;
-  /**
-   * Computes one chunk of the prompt, or one token. Returns the token's id, wasmStepPrefill while prompt remains to be
-   * computed, or wasmStepFailed.
-   */
-  step(): number;
-  /**
-   * [vocabSize]: what the last token was drawn from. A view into WebAssembly memory: read it before the next call of
-   * anything.
-   */
-  logits(): Float32Array;
-  /** How many more tokens the position table has room for. */
+  /** Above 0; unique in the engine's life. */
+  id(): number;
+  /** A paused sequence takes no part in `step`. New ones are not paused, forks and restored ones are. */
+  setPaused(paused: boolean): void;
+  /** How many more tokens the context has room for; Infinity with `shift`. */
   remaining(): number;
-  /** Tokens of the prompt that are computed. */
-  prefilled(): number;
+  /** Tokens whose keys and values are computed; the last one drawn is not before the next step. */
+  computed(): number;
+  /** Tokens of the prompt, or of all before the last `append`, that were computed already. */
+  reused(): number;
+  /** The context's ids. A view, as of `step`. */
+  ids(): Int32Array;
+  /** [vocabSize]: what the last token was drawn from, if that was in the last step. A view, as of `step`. */
+  logits(): Float32Array | null;
+  /** Goes on with more ids and new options (the cache strategy stays). An error changes nothing. */
+  append(ids: Int32Array, options: WasmSequenceOptions): WasmStatus;
+  /** Rolls back to the first `size` ids. */
+  truncate(size: number): WasmStatus;
+  /** A paused copy that shares the blocks. Check its status(). */
+  fork(): WasmSequence;
+  /** Serialises ids and cache; if ok, `takeSaved` gives the bytes, once, as a copy. */
+  save(): WasmStatus;
+  takeSaved(): Uint8Array;
   delete(): void;
 }
 
 export interface WasmModule {
   readonly HEAPU8: Uint8Array;
-  readonly Loader: new (configJson: string, contextLength: number) => WasmLoader;
+  readonly Loader: new (configJson: string, options: WasmEngineOptions) => WasmLoader;
 }
 
 export interface WasmModuleOptions {
