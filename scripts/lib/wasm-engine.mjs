@@ -1,0 +1,111 @@
+// The WebAssembly build of dist/wasm, below the package: for scripts and benches that want the engine
+// alone, without a worker, a tokenizer or a protocol in between.
+
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const root = new URL('../../', import.meta.url);
+
+// The numbers that bindings/ts/wasm-module.ts names, which Node 20 cannot import.
+export const kvDtypes = { f32: 0, f16: 1, q8: 2 };
+export const strategies = { block: 0, concat: 1, none: 2 };
+const TOKEN_EVENT = 1;
+const FAILED_EVENT = 2;
+
+const ENGINE_DEFAULTS = {
+  contextLength: 0,
+  window: 0,
+  kvDtype: kvDtypes.f32,
+  kvBytes: 0,
+  prefixCache: false,
+  prefillChunk: 64,
+};
+
+/** Greedy. */
+export const SEQUENCE_DEFAULTS = {
+  cache: strategies.block,
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  seedLow: 1,
+  seedHigh: 0,
+  vocabLimit: 0,
+  shift: false,
+  nKeep: 0,
+  reusePrefix: false,
+};
+
+/** Throws where a call of the engine did not succeed. */
+export function check({ code, message }) {
+  if (code !== '') throw new Error(`${code}: ${message}`);
+}
+
+export async function instantiate(variant = 'simd') {
+  const glue = new URL(`dist/wasm/kvasm-${variant}.js`, root);
+  const [{ default: create }, binary] = await Promise.all([
+    import(glue),
+    readFile(new URL(`dist/wasm/kvasm-${variant}.wasm`, root)),
+  ]).catch(error => {
+    throw new Error(`there is no build in dist/wasm; run scripts/build-wasm`, { cause: error });
+  });
+  return create({
+    instantiateWasm(imports, done) {
+      WebAssembly.instantiate(binary, imports).then(result => done(result.instance, result.module));
+      return {};
+    },
+  });
+}
+
+/** Loads the model in a directory; its weights pass through the engine's staging buffer only. */
+export async function loadEngine(module, dir, options = {}) {
+  const config = await readFile(join(dir, 'config.json'), 'utf8');
+  const loader = new module.Loader(config, { ...ENGINE_DEFAULTS, ...options });
+  let file;
+  try {
+    check(loader.status());
+    file = await open(join(dir, 'model.safetensors'));
+    const piece = Buffer.allocUnsafe(loader.stagingSize());
+    for (;;) {
+      const { bytesRead } = await file.read(piece, 0, piece.length, null);
+      if (bytesRead === 0) break;
+      module.HEAPU8.set(piece.subarray(0, bytesRead), loader.stagingAddress());
+      check(loader.consume(bytesRead));
+    }
+    check(loader.finish());
+    return loader.takeEngine();
+  } finally {
+    await file?.close();
+    loader.delete();
+  }
+}
+
+export function startSequence(engine, prompt, options = {}) {
+  const sequence = engine.startSequence(Int32Array.from(prompt), {
+    ...SEQUENCE_DEFAULTS,
+    ...options,
+  });
+  const status = sequence.status();
+  if (status.code !== '') sequence.delete();
+  check(status);
+  return sequence;
+}
+
+/** Steps the engine once, and returns the tokens drawn as [sequence id, token] pairs. */
+export function stepOnce(engine) {
+  const events = engine.step();
+  if (events.length === 0) throw new Error('the engine has nothing to compute');
+  const drawn = [];
+  for (let at = 0; at < events.length; at += 3) {
+    if (events[at + 1] === FAILED_EVENT) throw new Error(`sequence ${events[at]} failed`);
+    if (events[at + 1] === TOKEN_EVENT) drawn.push([events[at], events[at + 2]]);
+  }
+  return drawn;
+}
+
+/** The next token of an engine's only running sequence, past any prefill. */
+export function nextToken(engine) {
+  for (;;) {
+    const [first] = stepOnce(engine);
+    if (first !== undefined) return first[1];
+  }
+}
