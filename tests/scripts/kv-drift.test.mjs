@@ -22,10 +22,11 @@ test('the figures are those of the definitions', () => {
     extraBitsError: 0,
   });
   drift.add(p, q, 0);
+  // Near 700 a float32 is off by up to 3e-5.
   const { divergenceBits, argmaxAgreement, extraBits, maxDifference } = drift.summary();
   // Half of KL = 1/2 log2(2) + 1/4 log2(1/2) and of the one bit more that id 0 costs.
-  assert.ok(Math.abs(divergenceBits - 0.25 / 2) < 1e-5);
-  assert.ok(Math.abs(extraBits - 1 / 2) < 1e-5);
+  assert.ok(Math.abs(divergenceBits - 0.25 / 2) < 1e-4);
+  assert.ok(Math.abs(extraBits - 1 / 2) < 1e-4);
   assert.equal(argmaxAgreement, 1 / 2);
   assert.ok(Math.abs(maxDifference - (700 + Math.LN2)) < 1e-3);
 });
