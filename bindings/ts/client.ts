@@ -2,6 +2,9 @@ import { Deferred } from './deferred.js';
 import { EngineClosedError, errorFor, type KvasmError } from './errors.js';
 import type { WorkerHandle } from './platform.js';
 import {
+  type CallMessage,
+  type CallName,
+  type Calls,
   type ClientMessage,
   type GenerateRequest,
   type GenerateSummary,
@@ -9,7 +12,7 @@ import {
   unpackError,
   type WorkerMessage,
 } from './protocol.js';
-import type { EngineInfo, GenerateChunk, LoadProgress, MemoryReport } from './types.js';
+import type { EngineInfo, GenerateChunk, LoadProgress } from './types.js';
 
 /** Where a generation's messages go; the last call is `finish` or `fail`. */
 export interface GenerationSink {
@@ -27,7 +30,7 @@ export interface GenerationControl {
 /** Speaks with one Worker: sends the calls, hands the answers to whom they belong, and ends with it. */
 export class WorkerClient {
   readonly #worker: WorkerHandle;
-  readonly #calls = new Map<number, Deferred<EngineInfo | MemoryReport>>();
+  readonly #calls = new Map<number, Deferred<Calls[CallName]['answer']>>();
   readonly #generations = new Map<number, GenerationSink>();
   #onProgress: ((progress: LoadProgress) => void) | undefined;
   #heard = false;
@@ -35,6 +38,7 @@ export class WorkerClient {
   #terminated: Promise<void> | undefined;
   #holds = 0;
   #lastId = 0;
+  #lastSession = 0;
 
   constructor(worker: WorkerHandle) {
     this.#worker = worker;
@@ -54,27 +58,50 @@ export class WorkerClient {
       // locateFile has made the copy in a buffer of its own.
       if (file.kind === 'bytes') transfer.push(file.bytes.buffer as ArrayBuffer);
     }
-    let answer: Promise<EngineInfo | MemoryReport>;
     try {
-      answer = this.#call(id => ({ type: 'load', id, request }), transfer);
+      return await this.call('load', request, transfer);
     } catch (cause) {
+      if (!(cause instanceof DOMException && cause.name === 'DataCloneError')) throw cause;
       throw errorFor('load-failed', 'A file cannot be sent to the worker.', { cause });
     }
-    return (await answer) as EngineInfo;
   }
 
-  async memory(): Promise<MemoryReport> {
-    return (await this.#call(id => ({ type: 'memory', id }))) as MemoryReport;
+  /** Rejects with what the Worker says, or with what closed it; also with a DataCloneError. */
+  async call<Name extends CallName>(
+    type: Name,
+    request: Calls[Name]['request'],
+    transfer: ArrayBuffer[] = [],
+  ): Promise<Calls[Name]['answer']> {
+    if (this.#closed) throw this.#closed;
+    const id = ++this.#lastId;
+    const answer = new Deferred<Calls[CallName]['answer']>();
+    // TypeScript does not follow a type parameter into a union.
+    this.#worker.post({ type, id, request } as CallMessage, transfer);
+    this.#calls.set(id, answer);
+    return (await this.hold(answer.promise)) as Calls[Name]['answer'];
   }
 
-  generate(request: GenerateRequest, sink: GenerationSink): GenerationControl {
+  /** A number for a session that this Worker does not have yet. */
+  newSession(): number {
+    return ++this.#lastSession;
+  }
+
+  dropSession(session: number): void {
+    if (!this.#closed) this.#worker.post({ type: 'drop', session }, []);
+  }
+
+  generate(
+    request: GenerateRequest,
+    session: number | undefined,
+    sink: GenerationSink,
+  ): GenerationControl {
     if (this.#closed) {
       sink.fail(this.#closed);
       return { taken() {}, cancel() {} };
     }
     const id = ++this.#lastId;
     this.#generations.set(id, sink);
-    this.#worker.post({ type: 'generate', id, request }, []);
+    this.#worker.post({ type: 'generate', id, request, session }, []);
     const send = (message: ClientMessage) => {
       if (this.#generations.has(id)) this.#worker.post(message, []);
     };
@@ -109,18 +136,6 @@ export class WorkerClient {
     return this.#terminated;
   }
 
-  #call(
-    messageFor: (id: number) => ClientMessage,
-    transfer: ArrayBuffer[] = [],
-  ): Promise<EngineInfo | MemoryReport> {
-    if (this.#closed) return Promise.reject(this.#closed);
-    const id = ++this.#lastId;
-    const answer = new Deferred<EngineInfo | MemoryReport>();
-    this.#worker.post(messageFor(id), transfer);
-    this.#calls.set(id, answer);
-    return this.hold(answer.promise);
-  }
-
   #receive(message: WorkerMessage): void {
     this.#heard = true;
     if (this.#closed) return;
@@ -128,11 +143,8 @@ export class WorkerClient {
       case 'progress':
         this.#report(message.id, message.progress);
         break;
-      case 'loaded':
-        this.#answer(message.id)?.resolve(message.info);
-        break;
-      case 'memory':
-        this.#answer(message.id)?.resolve(message.memory);
+      case 'answer':
+        this.#answer(message.id)?.resolve(message.answer);
         break;
       case 'chunk':
         this.#generations.get(message.id)?.chunk({ token: message.token, text: message.text });
@@ -160,7 +172,7 @@ export class WorkerClient {
     }
   }
 
-  #answer(id: number): Deferred<EngineInfo | MemoryReport> | undefined {
+  #answer(id: number): Deferred<Calls[CallName]['answer']> | undefined {
     const call = this.#calls.get(id);
     this.#calls.delete(id);
     return call;

@@ -1,11 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import { type CacheView, decodeCacheView } from './cache-view.js';
 import { WorkerClient } from './client.js';
 import { Deferred } from './deferred.js';
-import { EngineClosedError } from './errors.js';
-import { WorkerGeneration } from './generation.js';
-import { checkLoadOptions, generateRequest } from './options.js';
+import { describe } from './describe.js';
+import { asyncDispose } from './dispose.js';
+import { EngineClosedError, InvalidArgumentError } from './errors.js';
+import { type LoadedEngine, startGeneration } from './generation.js';
+import { checkLoadOptions } from './options.js';
 import type { Platform } from './platform.js';
-import type { GenerateRequest } from './protocol.js';
+import { WorkerSession } from './session.js';
 import type {
   EngineInfo,
   GenerateOptions,
@@ -14,53 +17,51 @@ import type {
   MemoryReport,
   ModelSource,
   Prompt,
+  Session,
 } from './types.js';
-
-// Where the symbol is missing, compilers that lower `await using` look for this one.
-const asyncDispose: typeof Symbol.asyncDispose =
-  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
-
-/** A Worker with a model in it. */
-export interface LoadedWorker {
-  readonly client: WorkerClient;
-  readonly info: EngineInfo;
-}
 
 /** What an engine is on every platform; each adds its own `load`. */
 export class BaseEngine {
   /** The model, and the build that runs it. */
   readonly info: EngineInfo;
-  readonly #client: WorkerClient;
+  readonly #loaded: LoadedEngine;
 
   /** @internal */
-  constructor({ client, info }: LoadedWorker) {
-    this.#client = client;
-    this.info = info;
+  constructor(loaded: LoadedEngine) {
+    this.#loaded = loaded;
+    this.info = loaded.info;
   }
 
   /**
-   * Continues a prompt. Runs take turns: a second one starts when the first has ended. Never throws; what goes wrong comes
-   * from the returned object: InvalidArgumentError for an option or a prompt, GenerationError `context-full` for a prompt
-   * that is longer than the position table, `non-finite` for a model that yields no numbers, `out-of-memory`,
-   * EngineClosedError, or the reason of `options.signal`.
+   * Continues a prompt. Runs that go on at once are computed together, with the tokens that each would have alone. Never
+   * throws; what goes wrong comes from the returned object: InvalidArgumentError for an option or a prompt, GenerationError
+   * `context-full` for a prompt that is longer than the context, `non-finite` for a model that yields no numbers,
+   * `out-of-memory` for one that the cache has no room for, EngineClosedError, or the reason of `options.signal`.
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
-    let request: GenerateRequest;
-    let refusal: unknown;
-    try {
-      // At once, so that the caller may change its arrays before the run starts.
-      request = generateRequest(prompt, options, this.info.config.vocabSize);
-    } catch (error) {
-      refusal = error;
+    return startGeneration(this.#loaded, prompt, options);
+  }
+
+  /** A conversation that starts empty. */
+  session(): Session {
+    return new WorkerSession(this.#loaded, this.#loaded.client.newSession());
+  }
+
+  /**
+   * A session as `Session.save` left it, on an engine with the same model, `window`, `kvDtype` and build.
+   * @throws InvalidArgumentError for bytes that are damaged or of another model; GenerationError `context-full`,
+   *   `out-of-memory`; EngineClosedError
+   */
+  async restore(bytes: Uint8Array): Promise<Session> {
+    if (!(bytes instanceof Uint8Array)) {
+      throw new InvalidArgumentError(
+        `A saved session must be a Uint8Array, not ${describe(bytes)}.`,
+      );
     }
-    return new WorkerGeneration({
-      start: sink => {
-        if (refusal !== undefined) throw refusal;
-        return this.#client.generate(request, sink);
-      },
-      hold: promise => this.#client.hold(promise),
-      signal: refusal === undefined ? options.signal : undefined,
-    });
+    const session = this.#loaded.client.newSession();
+    const copy = new Uint8Array(bytes);
+    await this.#loaded.client.call('restore', { session, bytes: copy }, [copy.buffer]);
+    return new WorkerSession(this.#loaded, session);
   }
 
   /**
@@ -68,7 +69,15 @@ export class BaseEngine {
    * @throws EngineClosedError
    */
   memory(): Promise<MemoryReport> {
-    return this.#client.memory();
+    return this.#loaded.client.call('memory', undefined);
+  }
+
+  /**
+   * What the key/value cache holds now, also while the engine generates; cheap enough to ask at every token.
+   * @throws EngineClosedError
+   */
+  async cacheView(): Promise<CacheView> {
+    return decodeCacheView(await this.#loaded.client.call('cacheView', undefined));
   }
 
   /**
@@ -76,7 +85,7 @@ export class BaseEngine {
    * too. Does nothing on an engine that is disposed or crashed.
    */
   dispose(): Promise<void> {
-    return this.#client.close(new EngineClosedError('disposed', 'The engine was disposed.'));
+    return this.#loaded.client.close(new EngineClosedError('disposed', 'The engine was disposed.'));
   }
 
   /** So that `await using` disposes of the engine. */
@@ -90,15 +99,15 @@ export async function loadWorker(
   platform: Platform,
   source: ModelSource,
   options: LoadOptions,
-): Promise<LoadedWorker> {
-  checkLoadOptions(options);
-  const { signal, onProgress, contextLength, wasmUrl, workerUrl } = options;
+): Promise<LoadedEngine> {
+  const cache = checkLoadOptions(options);
+  const { signal, onProgress, wasmUrl, workerUrl } = options;
   signal?.throwIfAborted();
   const files = await platform.locate(source, options);
   signal?.throwIfAborted();
   const resolve = (name: string, url: string | URL | undefined) =>
     url === undefined ? undefined : platform.resolveUrl(name, url);
-  const request = { files, contextLength, wasmUrl: resolve('wasmUrl', wasmUrl) };
+  const request = { files, wasmUrl: resolve('wasmUrl', wasmUrl), cache };
   const client = new WorkerClient(platform.spawn(resolve('workerUrl', workerUrl)));
   const aborted = new Deferred<never>();
   const abort = () => aborted.reject(signal?.reason);

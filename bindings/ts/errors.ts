@@ -16,11 +16,15 @@ export type KvasmErrorCode =
   | 'load-failed'
   /** The WebAssembly memory cannot hold the model or the cache. */
   | 'out-of-memory'
-  /** The prompt does not fit into the model's position table. */
+  /** The prompt does not fit into the context, or `overflow: 'error'` and the context is full. */
   | 'context-full'
   /** The model produced NaN or infinite logits. */
   | 'non-finite'
-  /** The engine was disposed. */
+  /** The session is generating, and does one thing at a time. */
+  | 'busy'
+  /** kvasm broke a promise of its own to this request; others are not concerned. */
+  | 'internal'
+  /** The engine, or the session, was disposed. */
   | 'disposed'
   /** The engine's worker or its WebAssembly instance died; load a new engine. */
   | 'crashed';
@@ -48,12 +52,12 @@ export class ModelError extends KvasmError {
   override readonly name = 'ModelError';
 }
 
-/** The engine cannot go on with this request: memory, positions or numbers ran out. */
+/** The engine cannot go on with this request: memory, positions or numbers ran out, or its session is busy. */
 export class GenerationError extends KvasmError {
   override readonly name = 'GenerationError';
 }
 
-/** The engine is gone: disposed by its owner, or crashed. */
+/** The engine, or the session, is gone: disposed by its owner, or crashed. */
 export class EngineClosedError extends KvasmError {
   override readonly name = 'EngineClosedError';
 }
@@ -77,6 +81,8 @@ export function errorFor(
     case 'out-of-memory':
     case 'context-full':
     case 'non-finite':
+    case 'busy':
+    case 'internal':
       return new GenerationError(code, message, options);
     case 'disposed':
     case 'crashed':

@@ -1,8 +1,16 @@
-import type { GenerationControl, GenerationSink } from './client.js';
+import type { GenerationControl, GenerationSink, WorkerClient } from './client.js';
 import { Deferred } from './deferred.js';
 import { InvalidArgumentError } from './errors.js';
-import { chunksAhead, type GenerateSummary } from './protocol.js';
-import type { GenerateChunk, GenerateResult, Generation } from './types.js';
+import { generateRequest } from './options.js';
+import { chunksAhead, type GenerateRequest, type GenerateSummary } from './protocol.js';
+import type {
+  EngineInfo,
+  GenerateChunk,
+  GenerateOptions,
+  GenerateResult,
+  Generation,
+  Prompt,
+} from './types.js';
 
 // Fewer messages than one a chunk, and often enough that the Worker does not have to wait for them.
 const takenAtOnce = chunksAhead / 4;
@@ -13,6 +21,51 @@ export interface GenerationRun {
   /** Keeps the process alive until the promise has settled. */
   hold<T>(promise: Promise<T>): Promise<T>;
   readonly signal: AbortSignal | undefined;
+}
+
+/** A Worker with a model in it. */
+export interface LoadedEngine {
+  readonly client: WorkerClient;
+  readonly info: EngineInfo;
+}
+
+/** The session that a run is to continue. */
+export interface RunSession {
+  readonly id: number;
+  /** Throws if it is disposed. */
+  check(): void;
+}
+
+/** A run that starts at the first demand. Never throws; the run fails instead. */
+export function startGeneration(
+  { client, info }: LoadedEngine,
+  prompt: Prompt,
+  options: GenerateOptions,
+  session?: RunSession,
+): Generation {
+  const { contextLength } = info;
+  const limits = {
+    vocabSize: info.config.vocabSize,
+    contextLength,
+    inSession: session !== undefined,
+  };
+  let request: GenerateRequest;
+  let refusal: unknown;
+  try {
+    // At once, so that the caller may change its arrays before the run starts.
+    request = generateRequest(prompt, options, limits);
+  } catch (error) {
+    refusal = error;
+  }
+  return new WorkerGeneration({
+    start(sink) {
+      if (refusal !== undefined) throw refusal;
+      session?.check();
+      return client.generate(request, session?.id, sink);
+    },
+    hold: promise => client.hold(promise),
+    signal: refusal === undefined ? options.signal : undefined,
+  });
 }
 
 type Outcome = { readonly result: GenerateResult } | { readonly error: unknown };

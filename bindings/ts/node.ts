@@ -1,7 +1,9 @@
-import { BaseEngine, type LoadedWorker, loadWorker } from './engine.js';
+import { BaseEngine, loadWorker } from './engine.js';
+import type { LoadedEngine } from './generation.js';
 import { nodePlatform } from './platform-node.js';
 import type { LoadOptions, ModelSource } from './types.js';
 
+export type { CacheBlock, CacheOwner, CacheSequence, CacheView } from './cache-view.js';
 export {
   EngineClosedError,
   GenerationError,
@@ -14,7 +16,7 @@ export type * from './types.js';
 
 /** A model, ready to generate, in a Worker of its own. */
 export class Engine extends BaseEngine {
-  private constructor(loaded: LoadedWorker) {
+  private constructor(loaded: LoadedEngine) {
     super(loaded);
   }
 

@@ -1,9 +1,9 @@
 import { closestName, describe } from './describe.js';
 import { InvalidArgumentError } from './errors.js';
 import { promptIds } from './prompt.js';
-import type { GenerateRequest } from './protocol.js';
-import type { GenerateOptions, LoadOptions, Prompt } from './types.js';
-import { wasmCacheStrategies } from './wasm-module.js';
+import type { CacheOptions, GenerateRequest } from './protocol.js';
+import type { EngineInfo, GenerateOptions, LoadOptions, Overflow, Prompt } from './types.js';
+import { wasmCacheStrategies, wasmKvDtypes } from './wasm-module.js';
 
 const generateOptionNames = [
   'maxTokens',
@@ -14,6 +14,9 @@ const generateOptionNames = [
   'stopTokens',
   'allowSpecial',
   'cache',
+  'overflow',
+  'nKeep',
+  'reusePrefix',
   'signal',
 ] as const satisfies readonly (keyof GenerateOptions)[];
 
@@ -21,6 +24,11 @@ const loadOptionNames = [
   'signal',
   'onProgress',
   'contextLength',
+  'window',
+  'kvDtype',
+  'kvBytes',
+  'prefixCache',
+  'prefillChunk',
   'hubUrl',
   'revision',
   'wasmUrl',
@@ -30,6 +38,15 @@ const loadOptionNames = [
 // The largest that WebAssembly takes as an int.
 const largestInt = 2 ** 31 - 1;
 
+const overflows = { stop: true, shift: true, error: true } satisfies Record<Overflow, true>;
+
+/** What a request has to fit. */
+export interface RequestLimits extends Pick<EngineInfo, 'contextLength'> {
+  readonly vocabSize: number;
+  /** Sessions may go on without a prompt, and have one cache strategy. */
+  readonly inSession: boolean;
+}
+
 /**
  * Checks a prompt and its options, and fills in the defaults.
  * @throws InvalidArgumentError
@@ -37,12 +54,13 @@ const largestInt = 2 ** 31 - 1;
 export function generateRequest(
   prompt: Prompt,
   options: GenerateOptions,
-  vocabSize: number,
+  { vocabSize, contextLength, inSession }: RequestLimits,
 ): GenerateRequest {
   checkNames('generate', options, generateOptionNames);
   checkSignal(options.signal);
   const { maxTokens, temperature = 1, topK = 0, topP = 1, stopTokens } = options;
   const { seed = randomSeed(), cache = 'block', allowSpecial = false } = options;
+  const { overflow = 'stop', nKeep = 0, reusePrefix = true } = options;
   if (maxTokens !== undefined) checkInteger('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER);
   if (!(typeof temperature === 'number' && temperature >= 0 && temperature < Infinity)) {
     refuse('temperature', temperature, 'a finite number of at least 0');
@@ -52,13 +70,18 @@ export function generateRequest(
     refuse('topP', topP, 'a number above 0 and up to 1');
   }
   checkInteger('seed', seed, 0, Number.MAX_SAFE_INTEGER, '2^53 - 1');
-  if (typeof allowSpecial !== 'boolean') refuse('allowSpecial', allowSpecial, 'true or false');
-  if (!Object.hasOwn(wasmCacheStrategies, cache)) {
-    const names = Object.keys(wasmCacheStrategies).map(name => `'${name}'`);
-    refuse('cache', cache, names.join(' or '));
+  checkBoolean('allowSpecial', allowSpecial);
+  checkName('cache', cache, wasmCacheStrategies);
+  if (inSession && cache !== 'block') refuse('cache', cache, "'block' in a session");
+  checkName('overflow', overflow, overflows);
+  checkInteger('nKeep', nKeep, 0, Number.MAX_SAFE_INTEGER);
+  const mostKept = Math.max(Math.floor(contextLength / 2), 1) - 1;
+  if (overflow === 'shift' && nKeep > mostKept) {
+    refuse('nKeep', nKeep, `less than half the context of ${contextLength} tokens`);
   }
+  checkBoolean('reusePrefix', reusePrefix);
   return {
-    prompt: promptIds(prompt, vocabSize),
+    prompt: promptIds(prompt, vocabSize, inSession),
     allowSpecial,
     maxTokens,
     temperature,
@@ -67,18 +90,31 @@ export function generateRequest(
     seed,
     stopTokens: stopTokens === undefined ? undefined : checkStopTokens(stopTokens),
     cache,
+    overflow,
+    nKeep,
+    reusePrefix,
   };
 }
 
-/** @throws InvalidArgumentError */
-export function checkLoadOptions(options: LoadOptions): void {
+/**
+ * Checks all options of a load, and fills in the defaults of those for the cache.
+ * @throws InvalidArgumentError
+ */
+export function checkLoadOptions(options: LoadOptions): CacheOptions {
   checkNames('load', options, loadOptionNames);
   checkSignal(options.signal);
   const { onProgress, contextLength, revision } = options;
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     refuse('onProgress', onProgress, 'a function');
   }
+  const { window, kvDtype = 'f32', kvBytes, prefixCache = true, prefillChunk = 64 } = options;
   if (contextLength !== undefined) checkInteger('contextLength', contextLength, 1, largestInt);
+  if (window !== undefined) checkInteger('window', window, 1, largestInt);
+  checkName('kvDtype', kvDtype, wasmKvDtypes);
+  // What a 32-bit memory can count.
+  if (kvBytes !== undefined) checkInteger('kvBytes', kvBytes, 1, 2 ** 32 - 1, '2^32 - 1');
+  checkBoolean('prefixCache', prefixCache);
+  checkInteger('prefillChunk', prefillChunk, 1, largestInt);
   if (revision !== undefined && (typeof revision !== 'string' || revision === '')) {
     refuse('revision', revision, 'the name of a branch, tag or commit');
   }
@@ -88,6 +124,7 @@ export function checkLoadOptions(options: LoadOptions): void {
       refuse(name, url, 'a URL');
     }
   }
+  return { contextLength, window, kvDtype, kvBytes, prefixCache, prefillChunk };
 }
 
 function checkNames(method: string, options: unknown, names: readonly string[]): void {
@@ -106,7 +143,18 @@ function checkNames(method: string, options: unknown, names: readonly string[]):
   }
 }
 
-function checkInteger(
+function checkBoolean(name: string, value: unknown): void {
+  if (typeof value !== 'boolean') refuse(name, value, 'true or false');
+}
+
+function checkName(option: string, value: unknown, names: object): void {
+  if (typeof value === 'string' && Object.hasOwn(names, value)) return;
+  const quoted = Object.keys(names).map(name => `'${name}'`);
+  refuse(option, value, quoted.join(' or '));
+}
+
+/** @throws InvalidArgumentError */
+export function checkInteger(
   name: string,
   value: unknown,
   least: number,

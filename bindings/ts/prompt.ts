@@ -1,17 +1,21 @@
 import { describe } from './describe.js';
 import { InvalidArgumentError } from './errors.js';
 
+export const emptyPrompt =
+  'The prompt is empty. To start from nothing, pass [engine.info.endOfText], the end-of-text id.';
+
 /**
  * A text prompt as it is, ids as a new Int32Array, whatever array they came in.
- * @throws InvalidArgumentError for a prompt that is empty or of another type, or an id that the model does not have.
+ * @throws InvalidArgumentError for a prompt that is of another type, or empty although it may not be, or for an id that
+ *   the model does not have.
  */
-export function promptIds(prompt: unknown, vocabSize: number): string | Int32Array {
+export function promptIds(
+  prompt: unknown,
+  vocabSize: number,
+  mayBeEmpty: boolean,
+): string | Int32Array {
   const length = promptLength(prompt);
-  if (length === 0) {
-    throw new InvalidArgumentError(
-      'The prompt is empty. To start from nothing, pass [engine.info.endOfText], the end-of-text id.',
-    );
-  }
+  if (length === 0 && !mayBeEmpty) throw new InvalidArgumentError(emptyPrompt);
   if (typeof prompt === 'string') return prompt;
   const elements = prompt as ArrayLike<unknown>;
   // Grows with the ids that pass, so that an object with an absurd length fails at its first missing id.

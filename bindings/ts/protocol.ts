@@ -5,8 +5,10 @@ import type {
   CacheStrategy,
   EngineInfo,
   GenerateResult,
+  KvDtype,
   LoadProgress,
   MemoryReport,
+  Overflow,
 } from './types.js';
 
 export const modelFileNames = [
@@ -31,11 +33,22 @@ export type ModelLocations = Readonly<Partial<Record<ModelFileName, FileLocation
 
 export interface LoadRequest {
   readonly files: ModelLocations;
-  readonly contextLength: number | undefined;
   readonly wasmUrl: string | undefined;
+  readonly cache: CacheOptions;
+}
+
+/** The options of a load that shape the cache, defaults filled in. */
+export interface CacheOptions {
+  readonly contextLength: number | undefined;
+  readonly window: number | undefined;
+  readonly kvDtype: KvDtype;
+  readonly kvBytes: number | undefined;
+  readonly prefixCache: boolean;
+  readonly prefillChunk: number;
 }
 
 export interface GenerateRequest {
+  /** May be empty in a session. */
   readonly prompt: string | Int32Array;
   readonly allowSpecial: boolean;
   readonly maxTokens: number | undefined;
@@ -45,6 +58,9 @@ export interface GenerateRequest {
   readonly seed: number;
   readonly stopTokens: readonly number[] | undefined;
   readonly cache: CacheStrategy;
+  readonly overflow: Overflow;
+  readonly nKeep: number;
+  readonly reusePrefix: boolean;
 }
 
 /** What a finished generation knows beyond the chunks that went before. */
@@ -56,21 +72,58 @@ export interface GenerateSummary extends Omit<GenerateResult, 'text' | 'tokens'>
 /** Chunks that a generation may be ahead of its consumer. */
 export const chunksAhead = 64;
 
+/** Calls that have one answer. Sessions go by numbers that the client gives them; the Worker makes one when it is named. */
+export interface Calls {
+  load: { readonly request: LoadRequest; readonly answer: EngineInfo };
+  memory: { readonly request: undefined; readonly answer: MemoryReport };
+  /** The answer is what cache-view.ts decodes. */
+  cacheView: { readonly request: undefined; readonly answer: Int32Array };
+  ids: { readonly request: { readonly session: number }; readonly answer: Int32Array };
+  truncate: {
+    readonly request: { readonly session: number; readonly size: number };
+    readonly answer: undefined;
+  };
+  fork: {
+    readonly request: { readonly session: number; readonly fork: number };
+    readonly answer: undefined;
+  };
+  save: { readonly request: { readonly session: number }; readonly answer: Uint8Array };
+  restore: {
+    readonly request: { readonly session: number; readonly bytes: Uint8Array };
+    readonly answer: undefined;
+  };
+}
+
+export type CallName = keyof Calls;
+
 /** `id` names the call that a message belongs to; the client counts them up from 1. */
+export type CallMessage = {
+  readonly [Name in CallName]: {
+    readonly type: Name;
+    readonly id: number;
+    readonly request: Calls[Name]['request'];
+  };
+}[CallName];
+
 export type ClientMessage =
-  | { readonly type: 'load'; readonly id: number; readonly request: LoadRequest }
-  | { readonly type: 'generate'; readonly id: number; readonly request: GenerateRequest }
+  | CallMessage
+  | {
+      readonly type: 'generate';
+      readonly id: number;
+      readonly request: GenerateRequest;
+      readonly session: number | undefined;
+    }
   /** The consumer has taken `count` more chunks; Infinity lifts the limit on running ahead. */
   | { readonly type: 'taken'; readonly id: number; readonly count: number }
   | { readonly type: 'cancel'; readonly id: number }
-  | { readonly type: 'memory'; readonly id: number };
+  /** The session is disposed. */
+  | { readonly type: 'drop'; readonly session: number };
 
 export type WorkerMessage =
   | { readonly type: 'progress'; readonly id: number; readonly progress: LoadProgress }
-  | { readonly type: 'loaded'; readonly id: number; readonly info: EngineInfo }
+  | { readonly type: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] }
   | { readonly type: 'chunk'; readonly id: number; readonly token: number; readonly text: string }
   | { readonly type: 'finished'; readonly id: number; readonly summary: GenerateSummary }
-  | { readonly type: 'memory'; readonly id: number; readonly memory: MemoryReport }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorMessage }
   /** The WebAssembly instance is beyond use. */
   | { readonly type: 'crashed'; readonly reason: string };

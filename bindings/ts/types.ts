@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /** One file of a model: where it is, or what is in it. */
 export type FileSource = string | URL | Blob | ArrayBuffer | Uint8Array;
 
@@ -25,8 +27,21 @@ export interface LoadOptions {
   /** Aborts the load; `Engine.load` then rejects with the signal's reason, and nothing is left behind. */
   signal?: AbortSignal;
   onProgress?: (progress: LoadProgress) => void;
-  /** Positions to reserve key/value memory for; default and maximum: the model's n_positions. */
+  /** Positions that a sequence may use; default and maximum: the model's n_positions. */
   contextLength?: number;
+  /** Keys that a token sees, its own included: the latest this many. At least 1; default all. */
+  window?: number;
+  /** How keys and values are stored. Default `f32`. */
+  kvDtype?: KvDtype;
+  /**
+   * Memory for keys and values in bytes, rounded down to whole blocks of 16 tokens. Default: what one sequence of full
+   * length needs. More lets more sequences run at once, and more prefixes stay.
+   */
+  kvBytes?: number;
+  /** Whether prompts reuse the keys and values of earlier ones that begin alike. Default true. */
+  prefixCache?: boolean;
+  /** Prompt tokens that one forward pass takes at the most; running streams stall no longer than that. Default 64. */
+  prefillChunk?: number;
   /** Base URL of the hub for hub ids. Default `https://huggingface.co`. */
   hubUrl?: string | URL;
   /** A branch, tag or commit for hub ids. Default `main`. */
@@ -48,6 +63,12 @@ export interface ModelConfig {
   readonly layerNormEpsilon: number;
 }
 
+/**
+ * `f32` as they are computed; `f16` in half of that; `q8` in about a quarter: 8 bits each, and a scale for each token and
+ * head. The lesser ones change the logits a little, the same way with every cache strategy.
+ */
+export type KvDtype = 'f32' | 'f16' | 'q8';
+
 export interface EngineInfo {
   readonly config: ModelConfig;
   /** The end-of-text id, or undefined where neither the config nor the tokenizer names one. */
@@ -55,6 +76,16 @@ export interface EngineInfo {
   /** The WebAssembly build in use. */
   readonly variant: string;
   readonly threads: number;
+  /** Positions that a sequence may use. */
+  readonly contextLength: number;
+  /** Keys that a token sees, or undefined for all. */
+  readonly window: number | undefined;
+  readonly kvDtype: KvDtype;
+  /** Memory reserved for keys and values, in bytes. */
+  readonly kvBytes: number;
+  readonly prefixCache: boolean;
+  /** Prompt tokens that one forward pass takes at the most. */
+  readonly prefillChunk: number;
 }
 
 /**
@@ -63,8 +94,16 @@ export interface EngineInfo {
  */
 export type CacheStrategy = 'block' | 'concat' | 'none';
 
+/**
+ * What happens when the context is full. A cached key carries its absolute position, so keys cannot move to make room.
+ * `stop` ends the run, with the finish reason `length`. `shift` keeps the first `nKeep` ids and the latest ones, half a
+ * context in all, computes them anew from position 0, and goes on. `error` throws GenerationError `context-full` after
+ * the last token that fits.
+ */
+export type Overflow = 'stop' | 'shift' | 'error';
+
 export interface GenerateOptions {
-  /** Tokens to generate at the most. Default: as many as the position table has room for. */
+  /** Tokens to generate at the most. Default: as many as the context has room for; with `shift`, no limit. */
   maxTokens?: number;
   /** 0 is greedy: the largest logit, ties to the lowest id. Default 1. */
   temperature?: number;
@@ -78,8 +117,17 @@ export interface GenerateOptions {
   stopTokens?: readonly number[];
   /** Read control tokens such as `<|endoftext|>` that a text prompt spells out. Default false. */
   allowSpecial?: boolean;
-  /** Default `block`. */
+  /** Default `block`, which is the only one that sessions take. */
   cache?: CacheStrategy;
+  /** Default `stop`. */
+  overflow?: Overflow;
+  /** First ids that `shift` keeps; less than half the context. Default 0. */
+  nKeep?: number;
+  /**
+   * Whether to take the keys and values of an earlier prompt that begins alike, and to leave these to later ones. Default
+   * true. Without effect on the tokens, and where the engine has no prefix cache.
+   */
+  reusePrefix?: boolean;
   /** Ends the generation between tokens or prefill chunks; the iterator then throws the signal's reason. */
   signal?: AbortSignal;
 }
@@ -94,7 +142,7 @@ export interface GenerateChunk {
   readonly text: string;
 }
 
-/** `stop`: a stop token was drawn. `length`: maxTokens, or the end of the position table. */
+/** `stop`: a stop token was drawn. `length`: maxTokens, or the end of the context. */
 export type FinishReason = 'stop' | 'length';
 
 export interface GenerateResult {
@@ -102,16 +150,23 @@ export interface GenerateResult {
   readonly text: string;
   readonly tokens: Int32Array;
   readonly finishReason: FinishReason;
-  readonly usage: { readonly prompt: number; readonly completion: number };
+  /** In tokens. */
+  readonly usage: {
+    /** What the run started from: the prompt, and in a session all that was before it. */
+    readonly prompt: number;
+    /** The part of `prompt` whose keys and values were there already, so that only the rest was computed. */
+    readonly cached: number;
+    readonly completion: number;
+  };
   /** Milliseconds. */
   readonly timings: {
-    /** The forward passes over the prompt, up to the logits for the first token. */
+    /** The forward passes over the prompt, up to the logits for the first token, and what else was computed in them. */
     readonly prefill: number;
     /** From the call of `generate` reaching the worker until the first token was drawn. */
     readonly firstToken: number;
     /**
-     * From the first token drawn to the last, which includes a stop token, and waiting for a consumer that is more than
-     * 64 tokens behind.
+     * From the first token drawn to the last, which includes a stop token, the work for runs beside this one, and waiting
+     * for a consumer that is more than 64 tokens behind.
      */
     readonly decode: number;
     /** `firstToken` and `decode`, and what lies between and after. */
@@ -119,7 +174,7 @@ export interface GenerateResult {
     /** Tokens drawn after the first, per second of `decode`; undefined for fewer than two. */
     readonly tokensPerSecond: number | undefined;
   };
-  /** The cache as the last token left it. */
+  /** The engine's memory as the last token left it, other runs' share included. */
   readonly memory: MemoryReport;
 }
 
@@ -130,7 +185,7 @@ export interface GenerateResult {
 export interface Generation extends AsyncIterable<GenerateChunk> {
   /**
    * The tokens as they are drawn. Leaving the loop early cancels the run. The model runs at most 64 tokens ahead of the
-   * loop, unless `result` was called or another run waits for its turn.
+   * loop, unless `result` was called.
    * @throws InvalidArgumentError when called a second time.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<GenerateChunk>;
@@ -140,17 +195,68 @@ export interface Generation extends AsyncIterable<GenerateChunk> {
   result(): Promise<GenerateResult>;
 }
 
-/** In bytes, but for `kv.tokens`. */
+/**
+ * A conversation: a context that stays, so that each call computes only what is new to it. Does one thing at a time: while
+ * it generates, every other call but `ids` and `dispose` rejects with GenerationError `busy`. A call on a session that was
+ * disposed, or whose engine was, rejects with EngineClosedError.
+ */
+export interface Session {
+  /**
+   * Appends the prompt to the context and continues it; the tokens drawn become part of the context, but for a stop token.
+   * An empty prompt continues what is there. An aborted or failed run leaves the prompt and the tokens drawn so far, which
+   * may be more than were taken; `maxTokens: 0` leaves the prompt. Otherwise as `Engine.generate`.
+   */
+  generate(prompt: Prompt, options?: GenerateOptions): Generation;
+  /** The context's token ids: prompts and tokens drawn. With `overflow: 'shift'`, those that it kept. */
+  ids(): Promise<Int32Array>;
+  /**
+   * Rolls back to the first `size` ids.
+   * @throws InvalidArgumentError when there are fewer.
+   */
+  truncate(size: number): Promise<void>;
+  /** A session of its own with the same context; the two share the memory of what they have in common. */
+  fork(): Promise<Session>;
+  /**
+   * The context with its keys and values, for `Engine.restore`: about `kv.perToken` bytes a token.
+   * @throws InvalidArgumentError when nothing was computed yet.
+   */
+  save(): Promise<Uint8Array>;
+  /** Frees its memory; a run under way fails with EngineClosedError `disposed`. */
+  dispose(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** In bytes, but for `kv.tokens` and `prefix`. */
 export interface MemoryReport {
   readonly weights: number;
   readonly activations: number;
   readonly kv: {
+    /** The pool of blocks, and what runs with another cache strategy hold beside it. */
     readonly reserved: number;
+    /** `tokens * perToken`. */
     readonly used: number;
-    /** 2 * n_layer * n_kv_head * head_dim * 4. */
+    /** What sequences hold by sharing blocks rather than having them twice. */
+    readonly shared: number;
+    /** Blocks of no sequence, kept for prompts that begin alike until the room is needed. */
+    readonly cached: number;
+    /** 2 * n_layer * n_kv_head * (4 * head_dim for f32, 2 * head_dim for f16, head_dim + 4 for q8). */
     readonly perToken: number;
+    /** Tokens whose keys and values sequences hold, counted for each sequence that holds them. */
     readonly tokens: number;
   };
+  readonly prefix: PrefixStats;
   /** The size of the WebAssembly memory. */
   readonly heap: number;
+}
+
+/** How prompts found their beginnings in the cache. All counts since the load but for `blocks`. */
+export interface PrefixStats {
+  readonly lookups: number;
+  /** Lookups that reused at least one token. */
+  readonly hits: number;
+  readonly tokensReused: number;
+  /** Blocks that are kept for reuse now, those that sequences hold too included. */
+  readonly blocks: number;
+  /** Blocks that were given up to make room. */
+  readonly evictions: number;
 }

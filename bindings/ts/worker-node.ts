@@ -17,7 +17,7 @@ if (!port) throw new Error('worker-node.js must run in a worker thread');
 
 serve(
   {
-    post: message => port.postMessage(message),
+    post: (message, transfer) => port.postMessage(message, transfer),
     onMessage(listener) {
       port.on('message', listener);
     },

@@ -9,7 +9,7 @@ import { instantiate } from './worker/instantiate.js';
 
 // TypeScript's types of a page and of a Worker exclude each other; this is the part that is needed of the latter's.
 interface WorkerScope {
-  postMessage(message: unknown): void;
+  postMessage(message: unknown, transfer: ArrayBuffer[]): void;
   onmessage: ((event: MessageEvent<ClientMessage>) => void) | null;
 }
 const scope = globalThis as unknown as WorkerScope;
@@ -19,7 +19,7 @@ const besideThisFile = new URL('./wasm/kvasm-simd.wasm', import.meta.url);
 
 serve(
   {
-    post: message => scope.postMessage(message),
+    post: (message, transfer) => scope.postMessage(message, transfer),
     onMessage(listener) {
       scope.onmessage = event => listener(event.data);
     },

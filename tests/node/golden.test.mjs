@@ -14,7 +14,7 @@ for (const name of await goldenNames()) {
     for (const { ids, vocabSize, logits } of prompts) {
       for (let position = 0; position < ids.length; position++) {
         const sequence = start(engine, ids.subarray(0, position + 1));
-        nextToken(sequence);
+        nextToken(engine, sequence);
         const actual = sequence.logits();
         for (let id = 0; id < vocabSize; id++) {
           const expected = logits[position * vocabSize + id];
@@ -37,7 +37,7 @@ for (const name of await goldenNames()) {
     for (const cache of Object.values(strategies)) {
       for (const { ids, greedy } of prompts) {
         const sequence = start(engine, ids, { cache });
-        const drawn = Array.from(greedy, () => nextToken(sequence));
+        const drawn = Array.from(greedy, () => nextToken(engine, sequence));
         assert.deepEqual(drawn, Array.from(greedy));
         sequence.delete();
       }

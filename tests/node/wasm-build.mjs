@@ -6,6 +6,8 @@ import { readFile } from 'node:fs/promises';
 const root = new URL('../../', import.meta.url);
 
 export const strategies = { block: 0, concat: 1, none: 2 };
+export const kvDtypes = { f32: 0, f16: 1, q8: 2 };
+const eventKinds = { prefill: 0, token: 1, failed: 2 };
 
 /** Instantiates a build of dist/wasm. */
 export async function instantiate(variant = 'simd') {
@@ -19,13 +21,22 @@ export async function instantiate(variant = 'simd') {
   });
 }
 
-function check(status) {
+/** Throws an Error that starts with the status code, unless that is ok. */
+export function check(status) {
   if (status.code !== '') throw new Error(`${status.code}: ${status.message}`);
 }
 
 /** Loads a model from the bytes of its files; throws an Error that starts with the status code. */
-export function load(module, config, weights, contextLength = 0) {
-  const loader = new module.Loader(config, contextLength);
+export function load(module, config, weights, options = {}) {
+  const loader = new module.Loader(config, {
+    contextLength: 0,
+    window: 0,
+    kvDtype: kvDtypes.f32,
+    kvBytes: 0,
+    prefixCache: true,
+    prefillChunk: 64,
+    ...options,
+  });
   try {
     check(loader.status());
     for (let at = 0; at < weights.length; at += loader.stagingSize()) {
@@ -40,28 +51,57 @@ export function load(module, config, weights, contextLength = 0) {
   }
 }
 
-/** Starts a greedy sequence. */
-export function start(engine, prompt, { cache = strategies.block, ...options } = {}) {
-  const sequence = engine.createSequence(Int32Array.from(prompt), {
-    cache,
-    temperature: 0,
-    topK: 0,
-    topP: 1,
-    seedLow: 0,
-    seedHigh: 0,
-    vocabLimit: 0,
-    ...options,
-  });
-  check(sequence.status());
+const greedy = {
+  cache: strategies.block,
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  seedLow: 0,
+  seedHigh: 0,
+  vocabLimit: 0,
+  shift: false,
+  nKeep: 0,
+  reusePrefix: true,
+};
+
+/** Starts a sequence, a greedy one unless the options say otherwise. */
+export function start(engine, prompt, options = {}) {
+  const sequence = engine.startSequence(Int32Array.from(prompt), { ...greedy, ...options });
+  return started(sequence);
+}
+
+/** A sequence whose start was well; frees it otherwise. */
+export function started(sequence) {
+  const status = sequence.status();
+  if (status.code !== '') sequence.delete();
+  check(status);
   return sequence;
 }
 
-/** The next token, past any prefill. */
-export function nextToken(sequence) {
+/** Goes on with more ids. */
+export function append(sequence, ids, options = {}) {
+  check(sequence.append(Int32Array.from(ids), { ...greedy, ...options }));
+}
+
+/** One step of the engine: the sequences' ids with the tokens that they drew, or undefined where it was a prefill. */
+export function step(engine, sequences) {
+  const events = Int32Array.from(engine.step());
+  const drawn = new Map();
+  for (let at = 0; at < events.length; at += 3) {
+    const [id, kind, token] = events.subarray(at, at + 3);
+    if (kind === eventKinds.failed) check(sequences.find(s => s.id() === id).status());
+    drawn.set(id, kind === eventKinds.token ? token : undefined);
+  }
+  return drawn;
+}
+
+/** The next token of a sequence, past any prefill. */
+export function nextToken(engine, sequence) {
   for (;;) {
-    const token = sequence.step();
-    if (token >= 0) return token;
-    if (token === -2) check(sequence.status());
+    const drawn = step(engine, [sequence]);
+    if (drawn.size === 0) throw new Error('Nothing is left to compute');
+    const token = drawn.get(sequence.id());
+    if (token !== undefined) return token;
   }
 }
 

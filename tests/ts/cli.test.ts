@@ -4,19 +4,22 @@ import { formatBytes, ProgressBar, progressLine } from '../../bindings/ts/cli/pr
 import { formatStats } from '../../bindings/ts/cli/stats.js';
 import { messageInFlags, parseCommand, UsageError } from '../../bindings/ts/cli/usage.js';
 import { InvalidArgumentError } from '../../bindings/ts/errors.js';
+import type { KvDtype } from '../../bindings/ts/types.js';
 import { loadFake } from './harness.js';
 
 describe('the command line', () => {
   it('becomes options of generate', () => {
     const line =
       'generate --model m --prompt p --max-tokens 5 --temperature 0.5 --top-k 3 --top-p .9 ' +
-      '--seed 7 --cache none --stats --ignore-eos';
+      '--seed 7 --cache none --stats --ignore-eos --window 9 --kv-dtype q8 --kv-bytes 4096 ' +
+      '--overflow shift --n-keep 2';
     expect(parseCommand(line.split(' '))).toEqual({
       name: 'generate',
       generate: {
         model: 'm',
         prompt: 'p',
         stats: true,
+        load: { window: 9, kvDtype: 'q8', kvBytes: 4096 },
         options: {
           maxTokens: 5,
           temperature: 0.5,
@@ -24,6 +27,8 @@ describe('the command line', () => {
           topP: 0.9,
           seed: 7,
           cache: 'none',
+          overflow: 'shift',
+          nKeep: 2,
           stopTokens: [],
         },
       },
@@ -33,7 +38,7 @@ describe('the command line', () => {
   it('leaves the defaults to the engine', () => {
     expect(parseCommand(['generate', '--prompt', '-'])).toEqual({
       name: 'generate',
-      generate: { model: undefined, prompt: '-', stats: false, options: {} },
+      generate: { model: undefined, prompt: '-', stats: false, load: {}, options: {} },
     });
   });
 
@@ -59,6 +64,8 @@ describe('the command line', () => {
   it('has its own names for options', () => {
     const error = new InvalidArgumentError('maxTokens must be an integer of at least 0, not -1.');
     expect(messageInFlags(error)).toBe('--max-tokens must be an integer of at least 0, not -1.');
+    const kept = new InvalidArgumentError('nKeep must be an integer of at least 0, not -1.');
+    expect(messageInFlags(kept)).toMatch(/^--n-keep must/);
   });
 });
 
@@ -99,7 +106,10 @@ it('--stats shows how the bytes of a token come about', async () => {
   const result = await engine.generate('abc', { maxTokens: 5 }).result();
   const text = formatStats(12.3, engine.info, result);
   expect(text).toContain('load: 12.3 ms (fake, 1 thread)');
-  expect(text).toContain('prompt: 3 tokens');
+  expect(text).toContain('prompt: 3 tokens, 0 of them cached, ');
   expect(text).toContain('896 bytes used (7 tokens) of 16384 reserved');
   expect(text).toContain('128 = 2 x 2 layers x 2 kv heads x 4 x 4 bytes');
+  const stats = (kvDtype: KvDtype) => formatStats(1, { ...engine.info, kvDtype }, result);
+  expect(stats('f16')).toContain('x 4 x 2 bytes');
+  expect(stats('q8')).toContain('x (4 + 4) bytes');
 });

@@ -1,14 +1,13 @@
 import type {
   WasmConfig,
   WasmEngine,
+  WasmEngineOptions,
   WasmLoader,
-  WasmMemory,
   WasmModule,
-  WasmSequence,
   WasmSequenceOptions,
   WasmStatus,
 } from '../../bindings/ts/wasm-module.js';
-import { wasmStepFailed, wasmStepPrefill } from '../../bindings/ts/wasm-module.js';
+import { FakeEngine } from './fake-engine.js';
 
 export interface FakeOptions {
   config?: Partial<WasmConfig>;
@@ -19,13 +18,15 @@ export interface FakeOptions {
   growing?: boolean;
   /** What is drawn after these ids. The default depends on each of them, the seed and the temperature. */
   nextToken?: (ids: readonly number[], options: WasmSequenceOptions) => number;
-  /** Called before each step with its number from 1 on; may throw, as a trap does, or fail. */
+  /** Called before each step with its number from 1 on; may throw, as a trap does, or fail the oldest sequence. */
   onStep?: (step: number) => WasmStatus | undefined;
+  /** Makes steps do nothing, which the engine promises not to. */
+  stalls?: boolean;
   configStatus?: WasmStatus;
   finishStatus?: WasmStatus;
 }
 
-const ok: WasmStatus = { code: '', message: '' };
+export const ok: WasmStatus = { code: '', message: '' };
 
 const defaultConfig: WasmConfig = {
   nLayer: 2,
@@ -54,22 +55,27 @@ export class FakeWasm implements WasmModule {
   heap = new Uint8Array(1 << 16);
   received: number[] = [];
   loaders = 0;
-  contextLength = -1;
+  engineOptions: WasmEngineOptions | undefined;
   steps = 0;
+  /** The most sequences that drew a token in one step. */
+  widest = 0;
   liveSequences = 0;
   sequenceOptions: WasmSequenceOptions[] = [];
-  kvTokens = 0;
 
   constructor(options: FakeOptions = {}) {
     const fake = this;
     this.options = options;
     this.config = { ...defaultConfig, ...options.config };
     this.Loader = class extends FakeLoader {
-      constructor(_config: string, contextLength: number) {
+      constructor(_config: string, engineOptions: WasmEngineOptions) {
         super(fake);
-        fake.contextLength = contextLength;
+        fake.engineOptions = engineOptions;
       }
     };
+  }
+
+  get contextLength(): number {
+    return this.engineOptions?.contextLength || this.config.nPositions;
   }
 
   get HEAPU8(): Uint8Array {
@@ -135,98 +141,4 @@ class FakeLoader implements WasmLoader {
   delete(): void {
     this.#fake.loaders--;
   }
-}
-
-class FakeEngine implements WasmEngine {
-  readonly #fake: FakeWasm;
-
-  constructor(fake: FakeWasm) {
-    this.#fake = fake;
-  }
-
-  config(): WasmConfig {
-    return this.#fake.config;
-  }
-
-  memory(): WasmMemory {
-    const { nLayer, nKvHead, nEmbd, nHead, nPositions } = this.#fake.config;
-    const kvPerToken = 2 * nLayer * nKvHead * (nEmbd / nHead) * 4;
-    const { kvTokens } = this.#fake;
-    return {
-      weights: 1000,
-      activations: 100,
-      kvReserved: nPositions * kvPerToken,
-      kvUsed: kvTokens * kvPerToken,
-      kvPerToken,
-      kvTokens,
-    };
-  }
-
-  createSequence(prompt: Int32Array, options: WasmSequenceOptions): WasmSequence {
-    if (this.#fake.liveSequences > 0) throw new Error('Another sequence is alive');
-    this.#fake.sequenceOptions.push(options);
-    return new FakeSequence(this.#fake, prompt, options);
-  }
-
-  delete(): void {}
-}
-
-class FakeSequence implements WasmSequence {
-  readonly #fake: FakeWasm;
-  readonly #promptLength: number;
-  readonly #ids: number[];
-  readonly #options: WasmSequenceOptions;
-  #prefilled = 0;
-  #status = ok;
-
-  constructor(fake: FakeWasm, prompt: Int32Array, options: WasmSequenceOptions) {
-    this.#fake = fake;
-    this.#ids = [...prompt];
-    this.#promptLength = prompt.length;
-    this.#options = options;
-    fake.liveSequences++;
-  }
-
-  status(): WasmStatus {
-    return this.#status;
-  }
-
-  step(): number {
-    const fake = this.#fake;
-    fake.steps++;
-    this.#status = fake.options.onStep?.(fake.steps) ?? ok;
-    if (this.#status.code !== '') return wasmStepFailed;
-    if (this.#prefilled < this.#promptLength) {
-      const chunk = fake.options.prefillChunk ?? 4;
-      this.#prefilled = Math.min(this.#promptLength, this.#prefilled + chunk);
-      if (this.#prefilled < this.#promptLength) return wasmStepPrefill;
-    }
-    fake.kvTokens = this.#ids.length;
-    const next = (fake.options.nextToken ?? mix)(this.#ids, this.#options);
-    this.#ids.push(next);
-    return next;
-  }
-
-  remaining(): number {
-    return (this.#fake.contextLength || this.#fake.config.nPositions) + 1 - this.#ids.length;
-  }
-
-  logits(): Float32Array {
-    throw new Error('the package reads no logits yet');
-  }
-
-  prefilled(): number {
-    return this.#prefilled;
-  }
-
-  delete(): void {
-    this.#fake.liveSequences--;
-  }
-}
-
-/** A letter, so that it is one character, which depends on all the ids and on the options. */
-function mix(ids: readonly number[], options: WasmSequenceOptions): number {
-  let hash = options.temperature === 0 ? 1 : options.seedLow ^ options.seedHigh;
-  for (const id of ids) hash = (Math.imul(hash ^ id, 0x9e37_79b1) + 12345) >>> 0;
-  return 97 + ((hash >>> 8) % 26);
 }

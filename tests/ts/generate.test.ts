@@ -19,7 +19,7 @@ describe('generate', () => {
     expect(chunks).toHaveLength(20);
     expect(result.tokens).toEqual(Int32Array.from(chunks.map(chunk => chunk.token)));
     expect(result.text).toBe(chunks.map(chunk => chunk.text).join(''));
-    expect(result.usage).toEqual({ prompt: 4, completion: 20 });
+    expect(result.usage).toEqual({ prompt: 4, cached: 0, completion: 20 });
     const again = await engine.generate('Once', { maxTokens: 20, seed: 1 }).result();
     expect(again.text).toBe(result.text);
   });
@@ -32,7 +32,7 @@ describe('generate', () => {
     expect(chunks).toHaveLength(n);
     expect(result.tokens).toHaveLength(n);
     expect(result.finishReason).toBe('length');
-    expect(result.usage).toEqual({ prompt: 4, completion: n });
+    expect(result.usage).toEqual({ prompt: 4, cached: 0, completion: n });
     expect(wasm.steps).toBe(n);
   });
 
@@ -127,6 +127,9 @@ describe('generate', () => {
       seedLow: 2 ** 32 - 1,
       seedHigh: 2 ** 21 - 1,
       vocabLimit: 257,
+      shift: false,
+      nKeep: 0,
+      reusePrefix: true,
     });
   });
 
@@ -264,7 +267,15 @@ describe('generate', () => {
   it('reports the cache as the last token left it', async () => {
     const { engine } = await loadFake();
     const { memory } = await engine.generate('abc', { maxTokens: 5 }).result();
-    expect(memory.kv).toEqual({ reserved: 128 * 128, used: 7 * 128, perToken: 128, tokens: 7 });
-    expect(await engine.memory()).toEqual(memory);
+    expect(memory.kv).toEqual({
+      reserved: 128 * 128,
+      used: 7 * 128,
+      shared: 0,
+      cached: 0,
+      perToken: 128,
+      tokens: 7,
+    });
+    expect(memory.prefix).toMatchObject({ lookups: 1, hits: 0 });
+    expect((await engine.memory()).kv.used).toBe(0);
   });
 });

@@ -58,7 +58,7 @@ export class FakePlatform implements Platform {
     const { port1, port2 } = new MessageChannel();
     const stop = serve(
       {
-        post: message => port2.postMessage(message),
+        post: (message, transfer) => port2.postMessage(message, transfer),
         onMessage(listener) {
           port2.onmessage = event => listener(event.data as ClientMessage);
         },

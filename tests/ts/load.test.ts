@@ -47,7 +47,14 @@ describe('Engine.load', () => {
     const { wasm, engine } = await load({}, new FakeWasm({ stagingSize: 500 }));
     expect(Uint8Array.from(wasm.received)).toEqual(weights);
     expect(wasm.loaders).toBe(0);
-    expect(wasm.contextLength).toBe(0);
+    expect(wasm.engineOptions).toEqual({
+      contextLength: 0,
+      window: 0,
+      kvDtype: 0,
+      kvBytes: 0,
+      prefixCache: true,
+      prefillChunk: 64,
+    });
     expect(engine.info).toMatchObject({ endOfText: 256, variant: 'fake', threads: 1 });
     expect(engine.info.config).not.toHaveProperty('eosTokenId');
   });
@@ -80,7 +87,7 @@ describe('Engine.load', () => {
   it('passes contextLength on, and refuses one beyond the position table before the weights', async () => {
     const asked = serveFiles();
     const { wasm } = await load({ contextLength: 64 });
-    expect(wasm.contextLength).toBe(64);
+    expect(wasm.engineOptions?.contextLength).toBe(64);
     asked.length = 0;
     expect(await failedLoad({ contextLength: 129 })).toMatchObject({
       code: 'invalid-argument',

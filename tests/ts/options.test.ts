@@ -7,10 +7,11 @@ import type { GenerateOptions, LoadOptions, Prompt } from '../../bindings/ts/typ
 import { loadFake, rejection } from './harness.js';
 
 const vocabSize = 300;
+const limits = { vocabSize, contextLength: 128, inSession: false };
 
 function refusal(options: Record<string, unknown>, prompt: unknown = 'a'): string {
   try {
-    generateRequest(prompt as Prompt, options as GenerateOptions, vocabSize);
+    generateRequest(prompt as Prompt, options as GenerateOptions, limits);
   } catch (error) {
     expect(error).toBeInstanceOf(InvalidArgumentError);
     return (error as Error).message;
@@ -25,7 +26,7 @@ const notInteger = fc.oneof(
 
 describe('options of generate', () => {
   it('have defaults', () => {
-    expect(generateRequest('a', {}, vocabSize)).toEqual({
+    expect(generateRequest('a', {}, limits)).toEqual({
       prompt: 'a',
       allowSpecial: false,
       maxTokens: undefined,
@@ -35,10 +36,11 @@ describe('options of generate', () => {
       seed: expect.any(Number),
       stopTokens: undefined,
       cache: 'block',
+      overflow: 'stop',
+      nKeep: 0,
+      reusePrefix: true,
     });
-    expect(generateRequest('a', { seed: undefined } as object, vocabSize).seed).toBeTypeOf(
-      'number',
-    );
+    expect(generateRequest('a', { seed: undefined } as object, limits).seed).toBeTypeOf('number');
   });
 
   it('are taken over their whole range', () => {
@@ -51,10 +53,13 @@ describe('options of generate', () => {
       stopTokens: fc.array(fc.nat()),
       cache: fc.constantFrom('block', 'concat', 'none'),
       allowSpecial: fc.boolean(),
+      overflow: fc.constantFrom('stop', 'shift', 'error'),
+      nKeep: fc.nat(63),
+      reusePrefix: fc.boolean(),
     });
     fc.assert(
       fc.property(options, given => {
-        const request = generateRequest('a', given, vocabSize);
+        const request = generateRequest('a', given, limits);
         expect(request).toEqual({ ...given, prompt: 'a', topK: Math.min(given.topK, vocabSize) });
       }),
     );
@@ -86,6 +91,13 @@ describe('options of generate', () => {
     [{ stopTokens: ['a'] }, /^stopTokens\[0\] .* not "a"\.$/],
     [{ cache: 'blocks' }, "cache must be 'block' or 'concat' or 'none', not \"blocks\"."],
     [{ cache: 'toString' }, /^cache must be /],
+    [{ overflow: 'slide' }, "overflow must be 'stop' or 'shift' or 'error', not \"slide\"."],
+    [{ nKeep: -1 }, /^nKeep must be an integer of at least 0, not -1\.$/],
+    [
+      { overflow: 'shift', nKeep: 64 },
+      /^nKeep must be less than half the context of 128 tokens, not 64\.$/,
+    ],
+    [{ reusePrefix: 'yes' }, /^reusePrefix must be true or false, not "yes"\.$/],
     [{ allowSpecial: 1 }, /^allowSpecial must be true or false, not 1\.$/],
     [{ signal: new AbortController() }, /^signal must be an AbortSignal, not an object/],
     [{ maxtokens: 5 }, /^generate has no option "maxtokens"; the closest is "maxTokens"/],
@@ -123,7 +135,7 @@ describe('prompts', () => {
   it.each([null, undefined, 5, {}, true, () => 'a', { length: -1 }, new Set([1])])(
     'refuse %o',
     prompt => {
-      expect(() => generateRequest(prompt as never, {}, vocabSize)).toThrow(
+      expect(() => generateRequest(prompt as never, {}, limits)).toThrow(
         /prompt must be a string, or an array of token ids, not/,
       );
     },
@@ -156,6 +168,11 @@ describe('options of load', () => {
   it.each([
     [{ contextLength: 0 }, /^contextLength must be an integer from 1 to 2147483647, not 0\.$/],
     [{ contextLength: 1.5 }, /^contextLength/],
+    [{ window: 0 }, /^window must be an integer from 1 to 2147483647, not 0\.$/],
+    [{ kvDtype: 'f64' }, "kvDtype must be 'f32' or 'f16' or 'q8', not \"f64\"."],
+    [{ kvBytes: 2 ** 32 }, /^kvBytes must be an integer from 1 to 2\^32 - 1, not 4294967296\.$/],
+    [{ prefixCache: 1 }, /^prefixCache must be true or false, not 1\.$/],
+    [{ prefillChunk: 0 }, /^prefillChunk must be an integer from 1 to 2147483647, not 0\.$/],
     [{ onProgress: 5 }, /^onProgress must be a function, not 5\.$/],
     [{ hubUrl: 5 }, /^hubUrl must be a URL/],
     [{ revision: '' }, /^revision must be/],
@@ -167,7 +184,14 @@ describe('options of load', () => {
   });
 
   it('are all optional', () => {
-    checkLoadOptions({});
+    expect(checkLoadOptions({})).toEqual({
+      contextLength: undefined,
+      window: undefined,
+      kvDtype: 'f32',
+      kvBytes: undefined,
+      prefixCache: true,
+      prefillChunk: 64,
+    });
     checkLoadOptions({ contextLength: 5, hubUrl: new URL('https://a.test'), onProgress() {} });
   });
 });

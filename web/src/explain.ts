@@ -59,6 +59,10 @@ function sentenceFor(code: KvasmErrorCode): string {
       return 'The prompt is longer than the model can read. Shorten it.';
     case 'non-finite':
       return 'The model has computed what is no number. Its weights are probably damaged; get them anew.';
+    case 'busy':
+      return 'The conversation is still being continued. Wait until that is done, or stop it.';
+    case 'internal':
+      return 'kvasm has made a mistake of its own. Try again; if it happens once more, report it.';
     case 'disposed':
       return 'The model was unloaded. Load it again to go on.';
     case 'crashed':

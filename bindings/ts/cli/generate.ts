@@ -20,7 +20,7 @@ export async function generate(command: GenerateCommand, signal: AbortSignal): P
   const startedAt = performance.now();
   let engine: Engine;
   try {
-    engine = await Engine.load(model, { signal, onProgress: bar.update });
+    engine = await Engine.load(model, { ...command.load, signal, onProgress: bar.update });
   } finally {
     bar.clear();
   }

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 import type { InvalidArgumentError } from '../errors.js';
-import type { CacheStrategy, GenerateOptions } from '../types.js';
+import type { CacheStrategy, GenerateOptions, KvDtype, LoadOptions, Overflow } from '../types.js';
 
 export const helpText = `kvasm: GPT-2 on this machine
 
@@ -19,6 +19,11 @@ Options:
   --top-p X           sample among the likeliest tokens with a sum of X; default 1, off
   --seed N            the same seed gives the same text; default: random
   --cache STRATEGY    block (default), concat or none: how keys and values are kept
+  --window N          keys that a token sees: its own and the latest; default: all
+  --kv-dtype TYPE     f32 (default), f16 or q8: how keys and values are stored
+  --kv-bytes N        memory for keys and values; default: what the whole context needs
+  --overflow WHAT     when the context is full: stop (default), shift (forget the middle) or error
+  --n-keep N          first tokens that shift keeps; default 0
   --ignore-eos        go on after the end-of-text token
   --stats             times, tokens per second and memory, to standard error
   --help, --version
@@ -33,6 +38,7 @@ export interface GenerateCommand {
   readonly model: string | undefined;
   /** `-` is standard input. */
   readonly prompt: string;
+  readonly load: LoadOptions;
   readonly options: GenerateOptions;
   readonly stats: boolean;
 }
@@ -60,21 +66,29 @@ export function parseCommand(args: readonly string[]): Command {
     ['topK', 'top-k'],
     ['topP', 'top-p'],
     ['seed', 'seed'],
+    ['nKeep', 'n-keep'],
   ] as const;
   for (const [option, flag] of numbers) {
     const text = values[flag];
     if (text !== undefined) options[option] = parseNumber(flag, text);
   }
+  const load: LoadOptions = {};
+  if (values.window !== undefined) load.window = parseNumber('window', values.window);
+  if (values['kv-bytes'] !== undefined) load.kvBytes = parseNumber('kv-bytes', values['kv-bytes']);
   // Checked, with all the others, by the engine.
+  if (values['kv-dtype'] !== undefined) load.kvDtype = values['kv-dtype'] as KvDtype;
   if (values.cache !== undefined) options.cache = values.cache as CacheStrategy;
+  if (values.overflow !== undefined) options.overflow = values.overflow as Overflow;
   if (values['ignore-eos']) options.stopTokens = [];
   const { model, prompt, stats = false } = values;
-  return { name: 'generate', generate: { model, prompt, options, stats } };
+  return { name: 'generate', generate: { model, prompt, load, options, stats } };
 }
 
 /** The message of an error, with options by the names that they have here. */
 export function messageInFlags(error: InvalidArgumentError): string {
-  return error.message.replace(/^(maxTokens|topK|topP|temperature|seed|cache)\b/, name => {
+  const names =
+    /^(maxTokens|topK|topP|temperature|seed|cache|window|kvDtype|kvBytes|overflow|nKeep)\b/;
+  return error.message.replace(names, name => {
     return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
   });
 }
@@ -93,6 +107,11 @@ function parse(args: readonly string[]) {
         'top-p': { type: 'string' },
         seed: { type: 'string' },
         cache: { type: 'string' },
+        window: { type: 'string' },
+        'kv-dtype': { type: 'string' },
+        'kv-bytes': { type: 'string' },
+        overflow: { type: 'string' },
+        'n-keep': { type: 'string' },
         'ignore-eos': { type: 'boolean' },
         stats: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },

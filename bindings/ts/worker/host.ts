@@ -1,5 +1,6 @@
 import { KvasmError } from '../errors.js';
 import {
+  type CallMessage,
   type ClientMessage,
   describeThrown,
   type LoadRequest,
@@ -8,11 +9,12 @@ import {
 } from '../protocol.js';
 import { type LoadedModel, loadModel, type WorkerEnvironment } from './load.js';
 import { reportMemory } from './memory.js';
-import { GenerationQueue } from './queue.js';
+import { Scheduler } from './scheduler.js';
+import { freshContext, Sessions } from './sessions.js';
 
 /** The Worker's end of the line to its client. */
 export interface WorkerPort {
-  post(message: WorkerMessage): void;
+  post(message: WorkerMessage, transfer: ArrayBuffer[]): void;
   /** Sets the only listener. */
   onMessage(listener: (message: ClientMessage) => void): void;
 }
@@ -27,11 +29,17 @@ export function serve(port: WorkerPort, environment: WorkerEnvironment): () => v
   return () => host.close();
 }
 
+/** A loaded model, and who works with it. */
+interface Loaded {
+  readonly model: LoadedModel;
+  readonly scheduler: Scheduler;
+  readonly sessions: Sessions;
+}
+
 class Host {
   readonly #port: WorkerPort;
   readonly #environment: WorkerEnvironment;
-  #model: LoadedModel | undefined;
-  #queue: GenerationQueue | undefined;
+  #loaded: Loaded | undefined;
   #closed = false;
 
   constructor(port: WorkerPort, environment: WorkerEnvironment) {
@@ -41,33 +49,81 @@ class Host {
 
   close(): void {
     this.#closed = true;
-    this.#queue?.close();
+    this.#loaded?.scheduler.close();
   }
 
   receive(message: ClientMessage): void {
     if (this.#closed) return;
+    if (message.type === 'load') {
+      void this.#load(message.id, message.request);
+      return;
+    }
+    if (!this.#loaded) return;
+    const { model, scheduler, sessions } = this.#loaded;
     switch (message.type) {
-      case 'load':
-        void this.#load(message.id, message.request);
+      case 'generate': {
+        const { id, request, session } = message;
+        this.#guard(id, () => {
+          if (session !== undefined) sessions.generate(id, session, request);
+          else scheduler.add(id, request, freshContext(model.engine));
+        });
         break;
-      case 'generate':
-        this.#queue?.add(message.id, message.request);
-        break;
+      }
       case 'taken':
-        this.#queue?.taken(message.id, message.count);
+        scheduler.taken(message.id, message.count);
         break;
       case 'cancel':
-        this.#queue?.cancel(message.id);
+        scheduler.cancel(message.id);
         break;
+      case 'drop':
+        this.#guard(undefined, () => sessions.drop(message.session));
+        break;
+      default:
+        this.#guard(message.id, () => this.#answer(message, model, sessions));
+    }
+  }
+
+  #answer(
+    message: Exclude<CallMessage, { type: 'load' }>,
+    model: LoadedModel,
+    sessions: Sessions,
+  ): void {
+    const { id } = message;
+    switch (message.type) {
       case 'memory':
-        this.#reportMemory(message.id);
+        this.#post({ type: 'answer', id, answer: reportMemory(model) });
+        break;
+      case 'cacheView':
+        this.#postArray(id, Int32Array.from(model.engine.cacheView()));
+        break;
+      case 'ids':
+        this.#postArray(id, sessions.ids(message.request.session));
+        break;
+      case 'truncate':
+        sessions.truncate(message.request.session, message.request.size);
+        this.#post({ type: 'answer', id, answer: undefined });
+        break;
+      case 'fork':
+        sessions.fork(message.request.session, message.request.fork);
+        this.#post({ type: 'answer', id, answer: undefined });
+        break;
+      case 'save':
+        this.#postArray(id, sessions.save(message.request.session));
+        break;
+      case 'restore':
+        sessions.restore(message.request.session, message.request.bytes);
+        this.#post({ type: 'answer', id, answer: undefined });
         break;
     }
   }
 
-  readonly #post = (message: WorkerMessage) => {
-    if (!this.#closed) this.#port.post(message);
+  readonly #post = (message: WorkerMessage, transfer: ArrayBuffer[] = []) => {
+    if (!this.#closed) this.#port.post(message, transfer);
   };
+
+  #postArray(id: number, array: Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>): void {
+    this.#post({ type: 'answer', id, answer: array }, [array.buffer]);
+  }
 
   readonly #crash = (error: unknown) => {
     this.#post({ type: 'crashed', reason: describeThrown(error) });
@@ -79,25 +135,24 @@ class Host {
       const model = await loadModel(request, this.#environment, progress =>
         this.#post({ type: 'progress', id, progress }),
       );
-      this.#model = model;
-      this.#queue = new GenerationQueue(model, this.#post, this.#crash);
-      this.#post({ type: 'loaded', id, info: model.info });
+      const scheduler = new Scheduler(model, this.#post, this.#crash);
+      this.#loaded = { model, scheduler, sessions: new Sessions(model, scheduler) };
+      this.#post({ type: 'answer', id, answer: model.info });
     } catch (error) {
       this.#fail(id, error);
     }
   }
 
-  #reportMemory(id: number): void {
-    if (!this.#model) return;
+  #guard(id: number | undefined, action: () => void): void {
     try {
-      this.#post({ type: 'memory', id, memory: reportMemory(this.#model) });
+      action();
     } catch (error) {
       this.#fail(id, error);
     }
   }
 
-  #fail(id: number, error: unknown): void {
-    if (error instanceof KvasmError) this.#post({ type: 'failed', id, error: packError(error) });
-    else this.#crash(error);
+  #fail(id: number | undefined, error: unknown): void {
+    if (!(error instanceof KvasmError)) this.#crash(error);
+    else if (id !== undefined) this.#post({ type: 'failed', id, error: packError(error) });
   }
 }

@@ -1,5 +1,6 @@
 import { errorFor, InvalidArgumentError, KvasmError, type KvasmErrorCode } from '../errors.js';
 import {
+  type CacheOptions,
   describeThrown,
   type LoadRequest,
   type ModelFileName,
@@ -8,7 +9,14 @@ import {
 } from '../protocol.js';
 import { Tokenizer } from '../tokenizer/tokenizer.js';
 import type { EngineInfo, LoadProgress } from '../types.js';
-import type { WasmEngine, WasmLoader, WasmModule, WasmStatus } from '../wasm-module.js';
+import {
+  type WasmEngine,
+  type WasmEngineOptions,
+  type WasmLoader,
+  type WasmModule,
+  type WasmStatus,
+  wasmKvDtypes,
+} from '../wasm-module.js';
 import { type FileOpener, loadFailed, type MissingFile, type OpenFile } from './files.js';
 import { FileProgress } from './progress.js';
 
@@ -24,8 +32,6 @@ export interface LoadedModel {
   readonly engine: WasmEngine;
   readonly tokenizer: Tokenizer;
   readonly info: EngineInfo;
-  /** Positions that have key/value memory. */
-  readonly capacity: number;
 }
 
 type Report = (progress: LoadProgress) => void;
@@ -59,18 +65,30 @@ export async function loadModel(
   const config = await readText(configFile, 'config', report);
   checkMarkup(configFile, config);
   // Not deleted on an error: the client then ends the Worker.
-  const loader = new module.Loader(config, request.contextLength ?? 0);
+  const loader = new module.Loader(config, engineOptions(request.cache));
   checkStatus(loader.status(), configFile.label);
-  checkContextLength(config, request.contextLength);
+  checkContextLength(config, request.cache.contextLength);
   const tokenizer = await loadTokenizer(files, report);
   const weights = await files.require('model.safetensors');
   const byteCount = await streamWeights(weights, module, loader, report);
   const engine = loader.takeEngine();
   loader.delete();
-  const info = describeEngine(engine, tokenizer, environment.variant);
+  const info = describeEngine(engine, tokenizer, environment.variant, request.cache);
   report({ phase: 'ready', loaded: byteCount, total: byteCount });
-  const capacity = request.contextLength ?? info.config.nPositions;
-  return { module, engine, tokenizer, info, capacity };
+  return { module, engine, tokenizer, info };
+}
+
+function engineOptions(options: CacheOptions): WasmEngineOptions {
+  const {
+    contextLength = 0,
+    window = 0,
+    kvDtype,
+    kvBytes = 0,
+    prefixCache,
+    prefillChunk,
+  } = options;
+  const dtype = wasmKvDtypes[kvDtype];
+  return { contextLength, window, kvDtype: dtype, kvBytes, prefixCache, prefillChunk };
 }
 
 class FileSet {
@@ -188,7 +206,9 @@ async function streamWeights(
       }
       progress.add(chunk.length);
     }
-    checkStatus(loader.finish(), file.label);
+    const status = loader.finish();
+    // The options turn out not to fit only now; the file is not to blame.
+    checkStatus(status, status.code === 'invalid-argument' ? undefined : file.label);
   } catch (error) {
     // The eight bytes that a page begins with make no length of a header, so it always fails, as something obscure.
     if (error instanceof KvasmError && error.code !== 'load-failed' && looksLikeMarkup(head)) {
@@ -200,10 +220,28 @@ async function streamWeights(
   return total;
 }
 
-function describeEngine(engine: WasmEngine, tokenizer: Tokenizer, variant: string): EngineInfo {
+function describeEngine(
+  engine: WasmEngine,
+  tokenizer: Tokenizer,
+  variant: string,
+  options: CacheOptions,
+): EngineInfo {
   const { eosTokenId, ...config } = engine.config();
   // Small models are often saved with the id of the full vocabulary, which they do not have.
   const candidates = [eosTokenId, tokenizer.endOfText];
   const endOfText = candidates.find(id => id !== undefined && id >= 0 && id < config.vocabSize);
-  return { config, endOfText, variant, threads: 1 };
+  const { contextLength = config.nPositions, window, kvDtype, prefixCache, prefillChunk } = options;
+  return {
+    config,
+    endOfText,
+    variant,
+    threads: 1,
+    contextLength,
+    // As wide as the context, it drops nothing.
+    window: window !== undefined && window < contextLength ? window : undefined,
+    kvDtype,
+    kvBytes: engine.memory().kvReserved,
+    prefixCache,
+    prefillChunk: Math.min(prefillChunk, contextLength),
+  };
 }

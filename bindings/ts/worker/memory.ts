@@ -9,9 +9,12 @@ export function reportMemory({ module, engine }: LoadedModel): MemoryReport {
     kv: {
       reserved: memory.kvReserved,
       used: memory.kvUsed,
+      shared: memory.kvShared,
+      cached: memory.kvCached,
       perToken: memory.kvPerToken,
       tokens: memory.kvTokens,
     },
+    prefix: engine.prefixStats(),
     heap: module.HEAPU8.byteLength,
   };
 }

@@ -1,112 +1,179 @@
-import { errorFor, InvalidArgumentError, KvasmError } from '../errors.js';
-import type { GenerateRequest, GenerateSummary } from '../protocol.js';
+import { errorFor, InvalidArgumentError } from '../errors.js';
+import { emptyPrompt } from '../prompt.js';
+import { chunksAhead, type GenerateRequest, type GenerateSummary } from '../protocol.js';
 import { StreamDecoder } from '../tokenizer/stream-decoder.js';
 import type { FinishReason } from '../types.js';
 import {
   type WasmSequence,
   type WasmSequenceOptions,
   wasmCacheStrategies,
-  wasmStepFailed,
-  wasmStepPrefill,
+  wasmEventKinds,
 } from '../wasm-module.js';
 import { checkStatus, type LoadedModel } from './load.js';
 import { reportMemory } from './memory.js';
-import type { Stopwatch } from './stopwatch.js';
+import { type StepTime, Stopwatch } from './stopwatch.js';
 
-/** What a run needs of the queue that it is in. */
-export interface RunTurn {
-  readonly cancelled: boolean;
+/** Where a run's sequence comes from, and what becomes of it. */
+export interface RunContext {
+  /** Tokens that are there before the prompt. */
+  readonly size: number;
+  /** @throws what the sequence's status says, which then holds nothing of the prompt. */
+  begin(prompt: Int32Array, options: WasmSequenceOptions): WasmSequence;
+  /** @param drewStop Whether the last id is a stop token, which is no output. */
+  end(drewStop: boolean): void;
+}
+
+export interface RunOutput {
   chunk(token: number, text: string): void;
-  /** After each step: lets messages in, and waits while the consumer is too far behind. */
-  rest(): Promise<void>;
 }
 
-/**
- * Generates; undefined when cancelled. Errors that are no KvasmError come from WebAssembly, which is then beyond use.
- */
-export async function runGeneration(
-  model: LoadedModel,
-  request: GenerateRequest,
-  watch: Stopwatch,
-  turn: RunTurn,
-): Promise<GenerateSummary | undefined> {
-  const prompt = encodePrompt(model, request);
-  if (request.maxTokens === 0) return summarise(model, watch, prompt.length, 0, 'length', '');
-  const sequence = model.engine.createSequence(prompt, sequenceOptions(model, request));
-  let summary: GenerateSummary | undefined;
-  try {
-    checkStatus(sequence.status());
-    summary = await drawTokens(model, request, watch, turn, sequence, prompt.length);
-  } catch (error) {
-    // After a trap, calling in again could do anything.
-    if (error instanceof KvasmError) sequence.delete();
-    throw error;
+/** One generation, moved on by what the engine's steps did for its sequence. */
+export class Run {
+  readonly #model: LoadedModel;
+  readonly #request: GenerateRequest;
+  readonly #context: RunContext;
+  readonly #output: RunOutput;
+  readonly #watch = new Stopwatch();
+  readonly #decoder: StreamDecoder;
+  readonly #stopTokens: ReadonlySet<number | undefined>;
+  readonly #sequence: WasmSequence;
+  readonly #promptSize: number;
+  #count = 0;
+  /** Chunks that are put out and not taken. */
+  #ahead = 0;
+
+  /** @throws InvalidArgumentError, GenerationError: the prompt cannot be had; the context is then as it was. */
+  constructor(
+    model: LoadedModel,
+    request: GenerateRequest,
+    context: RunContext,
+    output: RunOutput,
+  ) {
+    this.#model = model;
+    this.#request = request;
+    this.#context = context;
+    this.#output = output;
+    this.#decoder = new StreamDecoder(model.tokenizer);
+    this.#stopTokens = new Set(request.stopTokens ?? [model.info.endOfText]);
+    const prompt = encodePrompt(model, request, context.size);
+    this.#promptSize = context.size + prompt.length;
+    this.#sequence = context.begin(prompt, sequenceOptions(model, request));
+    this.#sequence.setPaused(this.isPaused);
   }
-  sequence.delete();
-  return summary;
-}
 
-async function drawTokens(
-  model: LoadedModel,
-  request: GenerateRequest,
-  watch: Stopwatch,
-  turn: RunTurn,
-  sequence: WasmSequence,
-  promptLength: number,
-): Promise<GenerateSummary | undefined> {
-  const { maxTokens = Number.POSITIVE_INFINITY } = request;
-  const stopTokens = new Set(request.stopTokens ?? [model.info.endOfText]);
-  const decoder = new StreamDecoder(model.tokenizer);
-  let count = 0;
-  const summary = (reason: FinishReason, tail: string) =>
-    summarise(model, watch, promptLength, count, reason, tail);
+  /** The id that steps call the sequence by. */
+  get sequence(): number {
+    return this.#sequence.id();
+  }
 
-  while (!turn.cancelled) {
-    const token = watch.time(
-      () => sequence.step(),
-      result => result !== wasmStepPrefill && result !== wasmStepFailed,
-    );
-    if (token === wasmStepFailed) failFor(sequence);
-    if (token !== wasmStepPrefill) {
-      if (stopTokens.has(token)) return summary('stop', decoder.flush());
-      count++;
-      const full = count >= maxTokens || sequence.remaining() <= 0;
-      turn.chunk(token, decoder.push(token) + (full ? decoder.flush() : ''));
-      if (full) return summary('length', '');
+  /** Whether steps leave it out, since its consumer is too far behind. */
+  get isPaused(): boolean {
+    return this.#ahead >= chunksAhead;
+  }
+
+  /** The consumer has taken `count` more chunks. */
+  taken(count: number): void {
+    this.#ahead -= count;
+    this.#sequence.setPaused(this.isPaused);
+  }
+
+  /** The summary of a run that has nothing to draw. */
+  summaryIfDone(): GenerateSummary | undefined {
+    return this.#request.maxTokens === 0 ? this.#summarise('length', '') : undefined;
+  }
+
+  /**
+   * Takes what a step did for the sequence.
+   * @returns The summary, once the run is complete.
+   * @throws GenerationError when it has failed.
+   */
+  advance(kind: number, token: number, time: StepTime): GenerateSummary | undefined {
+    const drew = kind === wasmEventKinds.token;
+    this.#watch.add(time, drew);
+    if (kind === wasmEventKinds.failed) this.#fail();
+    if (!drew) return undefined;
+    if (this.#stopTokens.has(token)) {
+      const summary = this.#summarise('stop', this.#decoder.flush());
+      this.#context.end(true);
+      return summary;
     }
-    await turn.rest();
+    this.#count++;
+    const { maxTokens = Number.POSITIVE_INFINITY, overflow } = this.#request;
+    const enough = this.#count >= maxTokens;
+    const full = this.#sequence.remaining() <= 0;
+    const ends = enough || full;
+    this.#put(token, this.#decoder.push(token) + (ends ? this.#decoder.flush() : ''));
+    if (full && !enough && overflow === 'error') {
+      const { contextLength } = this.#model.info;
+      throw errorFor('context-full', `The context of ${contextLength} tokens is full.`);
+    }
+    if (!ends) return undefined;
+    const summary = this.#summarise('length', '');
+    this.#context.end(false);
+    return summary;
   }
-  return undefined;
-}
 
-function failFor(sequence: WasmSequence): never {
-  checkStatus(sequence.status());
-  throw new Error('A step failed, but its status is ok');
+  /** Ends the run before it is complete. */
+  abandon(): void {
+    this.#context.end(false);
+  }
+
+  #put(token: number, text: string): void {
+    this.#ahead++;
+    this.#sequence.setPaused(this.isPaused);
+    this.#output.chunk(token, text);
+  }
+
+  #fail(): never {
+    checkStatus(this.#sequence.status());
+    throw errorFor('internal', 'The engine gave a sequence up without a reason.');
+  }
+
+  #summarise(finishReason: FinishReason, tail: string): GenerateSummary {
+    return {
+      finishReason,
+      usage: {
+        prompt: this.#promptSize,
+        cached: this.#sequence.reused(),
+        completion: this.#count,
+      },
+      timings: this.#watch.timings(),
+      memory: reportMemory(this.#model),
+      tail,
+    };
+  }
 }
 
 /** @throws InvalidArgumentError, GenerationError `context-full` */
-function encodePrompt(model: LoadedModel, { prompt, allowSpecial }: GenerateRequest): Int32Array {
-  const { capacity, tokenizer } = model;
+function encodePrompt(
+  model: LoadedModel,
+  { prompt, allowSpecial }: GenerateRequest,
+  before: number,
+): Int32Array {
+  const { tokenizer } = model;
+  const { contextLength } = model.info;
   const { nPositions, vocabSize } = model.info.config;
   const ids = typeof prompt === 'string' ? tokenizer.encode(prompt, { allowSpecial }) : prompt;
+  if (before + ids.length === 0) throw new InvalidArgumentError(emptyPrompt);
   const foreign = ids.find(id => id >= vocabSize);
   if (foreign !== undefined) {
     throw new InvalidArgumentError(
       `The prompt has the token ${foreign}, but the model's vocabulary ends at ${vocabSize - 1}.`,
     );
   }
-  if (ids.length > capacity) {
+  if (before + ids.length > contextLength) {
     const room =
-      capacity < nPositions
-        ? `the engine was loaded with a contextLength of ${capacity} (the model has ${nPositions} positions)`
+      contextLength < nPositions
+        ? `the engine was loaded with a contextLength of ${contextLength} (the model has ${nPositions} positions)`
         : `the model has ${nPositions} positions`;
-    throw errorFor('context-full', `The prompt has ${ids.length} tokens, but ${room}.`);
+    const rest = before > 0 ? ` after the session's ${before}` : '';
+    throw errorFor('context-full', `The prompt has ${ids.length} tokens${rest}, but ${room}.`);
   }
   return ids;
 }
 
 function sequenceOptions(model: LoadedModel, request: GenerateRequest): WasmSequenceOptions {
-  const { temperature, topK, topP, seed, cache } = request;
+  const { temperature, topK, topP, seed, cache, overflow, nKeep, reusePrefix } = request;
   const { vocabSize } = model.tokenizer;
   return {
     cache: wasmCacheStrategies[cache],
@@ -117,22 +184,8 @@ function sequenceOptions(model: LoadedModel, request: GenerateRequest): WasmSequ
     seedHigh: Math.floor(seed / 2 ** 32),
     // Rows beyond the tokenizer's ids are padding, which must not be drawn.
     vocabLimit: vocabSize < model.info.config.vocabSize ? vocabSize : 0,
-  };
-}
-
-function summarise(
-  model: LoadedModel,
-  watch: Stopwatch,
-  promptLength: number,
-  count: number,
-  finishReason: FinishReason,
-  tail: string,
-): GenerateSummary {
-  return {
-    finishReason,
-    usage: { prompt: promptLength, completion: count },
-    timings: watch.timings(),
-    memory: reportMemory(model),
-    tail,
+    shift: overflow === 'shift',
+    nKeep: overflow === 'shift' ? nKeep : 0,
+    reusePrefix,
   };
 }

@@ -1,5 +1,11 @@
 import type { GenerateResult } from '../types.js';
 
+/** When a step of the engine began and ended, by performance.now(). */
+export interface StepTime {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Times one generation, from when it reached the Worker. In milliseconds. */
 export class Stopwatch {
   readonly #startedAt = performance.now();
@@ -8,18 +14,13 @@ export class Stopwatch {
   #firstAt = 0;
   #lastAt = 0;
 
-  /** Runs one step; its result says whether a token was drawn. */
-  time(step: () => number, isDraw: (result: number) => boolean): number {
-    const before = performance.now();
-    const result = step();
-    const after = performance.now();
-    if (this.#draws === 0) this.#prefill += after - before;
-    if (isDraw(result)) {
-      if (this.#draws === 0) this.#firstAt = after;
-      this.#lastAt = after;
-      this.#draws++;
-    }
-    return result;
+  /** Adds a step that the generation took part in. */
+  add({ from, to }: StepTime, drew: boolean): void {
+    if (this.#draws === 0) this.#prefill += to - from;
+    if (!drew) return;
+    if (this.#draws === 0) this.#firstAt = to;
+    this.#lastAt = to;
+    this.#draws++;
   }
 
   timings(): GenerateResult['timings'] {
