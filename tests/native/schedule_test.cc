@@ -161,6 +161,8 @@ class World {
         Resync(player);
         break;
       case Operation::Kind::kAppend: {
+        // Before the ids are taken over: a shift may have replaced them without a word.
+        Verify(player);
         TestRandom random(o.seed);
         const Status status = sequence->Append(
             RandomIds(random, o.amount % 20, engine_->config().vocab_size), Options(o));
