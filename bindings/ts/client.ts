@@ -16,6 +16,8 @@ import type { EngineInfo, GenerateChunk, LoadProgress } from './types.js';
 
 /** Where a generation's messages go; the last call is `finish` or `fail`. */
 export interface GenerationSink {
+  /** First, with the id of its sequence. */
+  started(sequence: number): void;
   chunk(chunk: GenerateChunk): void;
   finish(summary: GenerateSummary): void;
   fail(error: unknown): void;
@@ -145,6 +147,9 @@ export class WorkerClient {
         break;
       case 'answer':
         this.#answer(message.id)?.resolve(message.answer);
+        break;
+      case 'started':
+        this.#generations.get(message.id)?.started(message.sequence);
         break;
       case 'chunk':
         this.#generations.get(message.id)?.chunk({ token: message.token, text: message.text });

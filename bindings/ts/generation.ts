@@ -72,6 +72,8 @@ type Outcome = { readonly result: GenerateResult } | { readonly error: unknown }
 
 /** A generation whose run is in the Worker. Chunks are kept until the iterator takes them. */
 export class WorkerGeneration implements Generation {
+  /** Set by the Worker's first answer. */
+  sequence: number | undefined;
   readonly #run: GenerationRun;
   #control: GenerationControl | undefined;
   #chunks: GenerateChunk[] = [];
@@ -128,6 +130,9 @@ export class WorkerGeneration implements Generation {
     }
     try {
       this.#control = this.#run.start({
+        started: sequence => {
+          this.sequence = sequence;
+        },
         chunk: chunk => this.#receive(chunk),
         finish: summary => this.#finish(summary),
         fail: error => this.#settle({ error }),

@@ -122,6 +122,7 @@ export type ClientMessage =
 export type WorkerMessage =
   | { readonly type: 'progress'; readonly id: number; readonly progress: LoadProgress }
   | { readonly type: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] }
+  | { readonly type: 'started'; readonly id: number; readonly sequence: number }
   | { readonly type: 'chunk'; readonly id: number; readonly token: number; readonly text: string }
   | { readonly type: 'finished'; readonly id: number; readonly summary: GenerateSummary }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorMessage }

@@ -183,6 +183,8 @@ export interface GenerateResult {
  * take its result, or both. Errors, an abort's reason included, come from both.
  */
 export interface Generation extends AsyncIterable<GenerateChunk> {
+  /** The id by which `Engine.cacheView` calls it; undefined before its first token. */
+  readonly sequence: number | undefined;
   /**
    * The tokens as they are drawn. Leaving the loop early cancels the run. The model runs at most 64 tokens ahead of the
    * loop, unless `result` was called.

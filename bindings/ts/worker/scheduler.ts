@@ -39,6 +39,7 @@ export class Scheduler {
       const run = new Run(this.#model, request, context, { chunk });
       this.#runs.set(id, run);
       this.#callBySequence.set(run.sequence, id);
+      this.#post({ type: 'started', id, sequence: run.sequence });
       const summary = run.summaryIfDone();
       if (summary) {
         run.abandon();
