@@ -18,7 +18,7 @@ describe('runs at once', () => {
       prompts.map(prompt => engine.generate(prompt, options).result()),
     );
     expect(results.map(({ tokens }) => tokens)).toEqual(alone);
-    expect(wasm.widest).toBe(8);
+    expect(wasm.widest).toBeGreaterThanOrEqual(8);
     expect(wasm.liveSequences).toBe(0);
   });
 
