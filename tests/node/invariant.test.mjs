@@ -2,24 +2,16 @@
 // there. The reference is CacheStrategy none, which computes all anew for each token.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
 import fc from 'fast-check';
-import { makeCheckpoint } from '../../scripts/fixtures/make-checkpoint.mjs';
+import { randomModel } from './random-model.mjs';
 import { instantiate, load, logitBytes, nextToken, start, strategies } from './wasm-build.mjs';
 
 const module = await instantiate();
-const scratch = await mkdtemp(join(tmpdir(), 'kvasm-invariant-'));
-after(() => rm(scratch, { recursive: true }));
 
 async function randomEngine(shape) {
-  await makeCheckpoint(scratch, { ...shape, std: 0.2 });
-  const [config, weights] = await Promise.all([
-    readFile(join(scratch, 'config.json'), 'utf8'),
-    readFile(join(scratch, 'model.safetensors')),
-  ]);
+  const { config, weights } = await randomModel(shape);
   return load(module, config, weights);
 }
 

@@ -7,7 +7,7 @@ const root = new URL('../../', import.meta.url);
 
 export const strategies = { block: 0, concat: 1, none: 2 };
 export const kvDtypes = { f32: 0, f16: 1, q8: 2 };
-const eventKinds = { prefill: 0, token: 1, failed: 2 };
+const eventKinds = ['prefill', 'token', 'failed'];
 
 /** Instantiates a build of dist/wasm. */
 export async function instantiate(variant = 'simd') {
@@ -83,25 +83,24 @@ export function append(sequence, ids, options = {}) {
   check(sequence.append(Int32Array.from(ids), { ...greedy, ...options }));
 }
 
-/** One step of the engine: the sequences' ids with the tokens that they drew, or undefined where it was a prefill. */
-export function step(engine, sequences) {
-  const events = Int32Array.from(engine.step());
-  const drawn = new Map();
-  for (let at = 0; at < events.length; at += 3) {
-    const [id, kind, token] = events.subarray(at, at + 3);
-    if (kind === eventKinds.failed) check(sequences.find(s => s.id() === id).status());
-    drawn.set(id, kind === eventKinds.token ? token : undefined);
-  }
-  return drawn;
+/** One step of the engine: an `{ id, kind, token }` for each sequence that it computed, or that failed. */
+export function stepEvents(engine) {
+  // A copy: the next call of anything may move it.
+  const numbers = Int32Array.from(engine.step());
+  return Array.from({ length: numbers.length / 3 }, (_, i) => {
+    const [id, kind, token] = numbers.subarray(3 * i, 3 * i + 3);
+    return { id, kind: eventKinds[kind], token };
+  });
 }
 
 /** The next token of a sequence, past any prefill. */
 export function nextToken(engine, sequence) {
   for (;;) {
-    const drawn = step(engine, [sequence]);
-    if (drawn.size === 0) throw new Error('Nothing is left to compute');
-    const token = drawn.get(sequence.id());
-    if (token !== undefined) return token;
+    const events = stepEvents(engine);
+    if (events.length === 0) throw new Error('Nothing is left to compute');
+    const event = events.find(({ id }) => id === sequence.id());
+    if (event?.kind === 'failed') check(sequence.status());
+    if (event?.kind === 'token') return event.token;
   }
 }
 
