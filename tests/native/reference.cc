@@ -5,8 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "model/gpt2.h"
-
 namespace kvasm {
 namespace {
 
@@ -76,6 +74,23 @@ ReferenceModel::ReferenceModel(const Gpt2Config& config,
   EXPECT_TRUE(ReadSafetensors(file, 4096, &sink_).ok());
 }
 
+std::vector<Logits> ForwardLogits(Gpt2* model, KvCache* cache,
+                                  const std::vector<int32_t>& ids, size_t at,
+                                  size_t count) {
+  EXPECT_TRUE(cache->Extend(count).ok());
+  std::vector<BatchRow> rows;
+  for (size_t i = 0; i < count; ++i) rows.push_back({ids[at + i], at + i, cache});
+  std::vector<size_t> all(count);
+  std::iota(all.begin(), all.end(), size_t{0});
+  model->Forward(rows, all);
+  std::vector<Logits> logits;
+  for (size_t i = 0; i < count; ++i) {
+    logits.emplace_back(model->logits(i),
+                        model->logits(i) + model->config().vocab_size);
+  }
+  return logits;
+}
+
 std::vector<Logits> UncachedLogits(const Gpt2Weights& weights,
                                    const std::vector<int32_t>& ids, size_t window,
                                    KvDtype dtype) {
@@ -84,17 +99,7 @@ std::vector<Logits> UncachedLogits(const Gpt2Weights& weights,
   BlockPool pool = std::move(
       *BlockPool::Create(Gpt2::GeometryOf(weights.config, dtype), BlocksFor(n)));
   KvCache cache(&pool, n, window);
-  EXPECT_TRUE(cache.Extend(n).ok());
-  std::vector<BatchRow> rows;
-  for (size_t i = 0; i < n; ++i) rows.push_back({ids[i], i, &cache});
-  std::vector<size_t> all(n);
-  std::iota(all.begin(), all.end(), size_t{0});
-  model.Forward(rows, all);
-  std::vector<Logits> logits;
-  for (size_t i = 0; i < n; ++i) {
-    logits.emplace_back(model.logits(i), model.logits(i) + weights.config.vocab_size);
-  }
-  return logits;
+  return ForwardLogits(&model, &cache, ids, 0, n);
 }
 
 std::vector<Logits> NaiveLogits(const Gpt2Config& c, const TestTensors& t,

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <vector>
 
+#include "cache/kv_cache.h"
 #include "kernels/kv_layout.h"
+#include "model/gpt2.h"
 #include "model/gpt2_checkpoint.h"
 #include "random_model.h"
 
@@ -27,6 +29,12 @@ class ReferenceModel {
  private:
   Gpt2CheckpointSink sink_;
 };
+
+// Logits of positions at .. at + count - 1 of `ids`, computed in one pass behind what
+// `cache` holds.
+std::vector<Logits> ForwardLogits(Gpt2* model, KvCache* cache,
+                                  const std::vector<int32_t>& ids, size_t at,
+                                  size_t count);
 
 // Logits of each position of `ids`, from one forward pass over all of them at once on
 // an empty cache. A window only masks here: nothing is dropped.

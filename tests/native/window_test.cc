@@ -30,18 +30,10 @@ std::vector<Logits> SlidingLogits(const Gpt2Weights& weights,
   while (logits.size() < ids.size()) {
     const size_t at = logits.size();
     const size_t count = std::min(Uniform(random, 1, kMaxChunk), ids.size() - at);
-    EXPECT_TRUE(cache.Extend(count).ok());
-    std::vector<BatchRow> rows;
-    std::vector<size_t> all;
-    for (size_t i = 0; i < count; ++i) {
-      rows.push_back({ids[at + i], at + i, &cache});
-      all.push_back(i);
+    for (Logits& row : ForwardLogits(&model, &cache, ids, at, count)) {
+      logits.push_back(std::move(row));
     }
-    model.Forward(rows, all);
     cache.Slide();
-    for (size_t i = 0; i < count; ++i) {
-      logits.emplace_back(model.logits(i), model.logits(i) + config.vocab_size);
-    }
   }
   return logits;
 }
