@@ -72,12 +72,21 @@ test('its types compile under strict, with bundler and Node resolution', async (
   await writeFile(
     join(project, 'use.ts'),
     `
-    import { Engine, KvasmError, type GenerateResult } from 'kvasm';
+    import { type CacheView, Engine, KvasmError, type GenerateResult, type Session } from 'kvasm';
     export async function story(signal: AbortSignal): Promise<GenerateResult> {
       const engine = await Engine.load('https://example.test/model/', { signal });
       const run = engine.generate('Once', { maxTokens: 3, cache: 'concat', signal });
       for await (const { text, token } of run) console.log(text.toUpperCase(), token.toFixed());
       return run.result();
+    }
+    export async function chat(engine: Engine): Promise<Uint8Array> {
+      const session: Session = engine.session();
+      const { usage } = await session.generate('Hello', { overflow: 'shift', nKeep: 4 }).result();
+      const { blocks }: CacheView = await engine.cacheView();
+      console.log(usage.cached.toFixed(), blocks[0]?.owners.map(owner => owner.filled));
+      await using fork = await session.fork();
+      await fork.truncate(2);
+      return fork.save();
     }
     export const codeOf = (error: KvasmError): string => error.code;
     // @ts-expect-error: the options are checked.
@@ -110,6 +119,15 @@ test('the command generates', async () => {
   assert.match(stderr, /tokens\/s/);
   const again = await run(process.execPath, [...greedy, '--cache', 'none']);
   assert.equal(again.stdout, stdout);
+  const cache = ['--window', '40', '--kv-dtype', 'q8', '--kv-bytes', '100000'];
+  const shift = ['--overflow', 'shift', '--n-keep', '2', '--max-tokens', '600'];
+  const endless = await run(process.execPath, [...greedy, '--stats', ...cache, ...shift]);
+  assert.match(endless.stderr, / 0 of them cached, /);
+  assert.match(endless.stderr, /takes 160 = 2 x 2 layers x 2 kv heads x \(16 \+ 4\) bytes/);
+  assert.match(endless.stderr, /decode: 600 tokens in all/);
+  const refused = await run(process.execPath, [...greedy, '--kv-dtype', 'q4']).catch(e => e);
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /--kv-dtype must be 'f32' or 'f16' or 'q8'/);
 });
 
 test('it holds what it needs, and no source or test', async () => {
