@@ -90,7 +90,7 @@ function report(results, { reps }, facts) {
     'only the engine is measured, called directly through engine.step(): no worker, messages or tokenizer',
     'CPU time is what the process itself was given: where it is less than the time, others had the processor',
   ];
-  return [
+  const parts = [
     `# ${TITLE}`,
     'Written by `node bench/cache.mjs`.',
     settings.map(line => `- ${line}`).join('\n'),
@@ -105,8 +105,8 @@ function report(results, { reps }, facts) {
       result.table,
       `Processors that others used, by round: ${result.foreignCores.map(digits).join(', ')}.`,
     ]),
-    '',
-  ].join('\n\n');
+  ];
+  return `${parts.join('\n\n')}\n`;
 }
 
 async function main() {

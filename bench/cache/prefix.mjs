@@ -83,7 +83,7 @@ export function benchPrefix({ engine, interleave }) {
       },
     ],
     chart: {
-      title: `First token of a prompt of ${SHARED + OWN}: ms`,
+      title: `First token of a prompt of ${SHARED + OWN}: ms, less is better`,
       bars: [COLD, HIT].map(name => ({ label: name, value: summarise(milliseconds(name)) })),
     },
     foreignCores,
