@@ -49,8 +49,8 @@ export class BaseEngine {
 
   /**
    * A session as `Session.save` left it, on an engine with the same model, `window`, `kvDtype` and build.
-   * @throws InvalidArgumentError for bytes that are damaged or of another model; GenerationError `context-full`,
-   *   `out-of-memory`; EngineClosedError
+   * @throws InvalidArgumentError for bytes that are damaged, of another model or longer than the context;
+   *   GenerationError `out-of-memory`; EngineClosedError
    */
   async restore(bytes: Uint8Array): Promise<Session> {
     if (!(bytes instanceof Uint8Array)) {

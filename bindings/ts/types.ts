@@ -206,7 +206,8 @@ export interface Session {
   /**
    * Appends the prompt to the context and continues it; the tokens drawn become part of the context, but for a stop token.
    * An empty prompt continues what is there. An aborted or failed run leaves the prompt and the tokens drawn so far, which
-   * may be more than were taken; `maxTokens: 0` leaves the prompt. Otherwise as `Engine.generate`.
+   * may be more than were taken; `maxTokens: 0` leaves the prompt. With `overflow: 'shift'` a prompt that has no room makes
+   * the context shift, and stays whole. Otherwise as `Engine.generate`.
    */
   generate(prompt: Prompt, options?: GenerateOptions): Generation;
   /** The context's token ids: prompts and tokens drawn. With `overflow: 'shift'`, those that it kept. */
@@ -223,7 +224,7 @@ export interface Session {
    * @throws InvalidArgumentError when nothing was computed yet.
    */
   save(): Promise<Uint8Array>;
-  /** Frees its memory; a run under way fails with EngineClosedError `disposed`. */
+  /** Frees its memory, which it holds until then; a run under way fails with EngineClosedError `disposed`. */
   dispose(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -184,6 +184,18 @@ test('a window and a shift go on past the context; stop and error end there', as
   assert.equal(drawn, stopped.usage.completion);
 });
 
+test('a chat with a shift goes on for as long as it likes', async () => {
+  const engine = await load({ contextLength: 48 });
+  const chat = engine.session();
+  const options = { ...greedy, overflow: 'shift', nKeep: 4, maxTokens: 10 };
+  for (let turn = 0; turn < 30; turn++) {
+    const { usage, tokens } = await chat.generate([9, 8, 7, 6, turn], options).result();
+    assert.equal(tokens.length, 10);
+    assert.ok(usage.prompt <= 48 && usage.cached < usage.prompt);
+    assert.deepEqual([...(await chat.ids()).slice(0, 4)], [9, 8, 7, 6]);
+  }
+});
+
 test('the view of the cache is told while tokens come', async () => {
   const engine = await load();
   const run = engine.generate('Once upon a time', { ...greedy, maxTokens: 200 });

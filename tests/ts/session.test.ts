@@ -109,6 +109,30 @@ describe('a session', () => {
     expect((await chat.generate('abcd').result()).tokens).toHaveLength(1);
   });
 
+  it('shifts to make room for a prompt, which stays whole', async () => {
+    const { engine, wasm } = await loadFake({ config: { nPositions: 16 } });
+    const chat = engine.session();
+    const options = { overflow: 'shift', nKeep: 2, maxTokens: 1 } as const;
+    await chat.generate('0123456789abc', options).result();
+    const before = text(await chat.ids());
+    await chat.generate('XYZ', options).result();
+    expect(text(await chat.ids()).slice(0, -1)).toBe(`01${before.slice(-3)}XYZ`);
+    const { usage } = await chat.generate('ABCDEFGHIJKLMN', options).result();
+    expect(usage.prompt).toBe(16);
+    expect(text(await chat.ids()).slice(0, -1)).toBe('01ABCDEFGHIJKLMN');
+    // Full, and one more that is drawn.
+    await chat.generate('', options).result();
+    expect(text(await chat.ids()).slice(0, 2)).toBe('01');
+    expect(await chat.ids()).toHaveLength(9);
+    const error = await rejection(chat.generate('ABCDEFGHIJKLMNO', options).result());
+    expect(error).toMatchObject({
+      code: 'context-full',
+      message: "The prompt has 15 tokens after the session's 2, but the model has 16 positions.",
+    });
+    expect(await chat.ids()).toHaveLength(9);
+    expect(wasm.liveSequences).toBe(1);
+  });
+
   it('rolls back', async () => {
     const { engine } = await loadFake();
     const chat = engine.session();

@@ -56,8 +56,8 @@ export class Run {
     this.#decoder = new StreamDecoder(model.tokenizer);
     this.#stopTokens = new Set(request.stopTokens ?? [model.info.endOfText]);
     const prompt = encodePrompt(model, request, context.size);
-    this.#promptSize = context.size + prompt.length;
     this.#sequence = context.begin(prompt, sequenceOptions(model, request));
+    this.#promptSize = this.#sequence.ids().length;
     this.#sequence.setPaused(this.isPaused);
   }
 
@@ -147,7 +147,7 @@ export class Run {
 /** @throws InvalidArgumentError, GenerationError `context-full` */
 function encodePrompt(
   model: LoadedModel,
-  { prompt, allowSpecial }: GenerateRequest,
+  { prompt, allowSpecial, overflow, nKeep }: GenerateRequest,
   before: number,
 ): Int32Array {
   const { tokenizer } = model;
@@ -161,12 +161,14 @@ function encodePrompt(
       `The prompt has the token ${foreign}, but the model's vocabulary ends at ${vocabSize - 1}.`,
     );
   }
-  if (before + ids.length > contextLength) {
+  // A shift makes room before the prompt, but not in it.
+  const kept = overflow === 'shift' ? Math.min(before, nKeep) : before;
+  if (kept + ids.length > contextLength) {
     const room =
       contextLength < nPositions
         ? `the engine was loaded with a contextLength of ${contextLength} (the model has ${nPositions} positions)`
         : `the model has ${nPositions} positions`;
-    const rest = before > 0 ? ` after the session's ${before}` : '';
+    const rest = kept > 0 ? ` after the session's ${kept}` : '';
     throw errorFor('context-full', `The prompt has ${ids.length} tokens${rest}, but ${room}.`);
   }
   return ids;

@@ -31,14 +31,14 @@ function checked(sequence: WasmSequence): WasmSequence {
  * was computed yet, or it has failed) the ids are the context.
  */
 class SessionContext implements RunContext {
-  readonly #engine: WasmEngine;
+  readonly #model: LoadedModel;
   #sequence: WasmSequence | undefined;
   #ids = new Int32Array();
   /** The call that generates. */
   run: number | undefined;
 
-  constructor(engine: WasmEngine, sequence?: WasmSequence) {
-    this.#engine = engine;
+  constructor(model: LoadedModel, sequence?: WasmSequence) {
+    this.#model = model;
     this.#sequence = sequence;
   }
 
@@ -51,13 +51,17 @@ class SessionContext implements RunContext {
   }
 
   begin(prompt: Int32Array, options: WasmSequenceOptions): WasmSequence {
-    if (this.#sequence) {
+    const overflows = this.size + prompt.length > this.#model.info.contextLength;
+    if (this.#sequence && !(overflows && options.shift)) {
       checkStatus(this.#sequence.append(prompt, options));
       return this.#sequence;
     }
-    const ids = Int32Array.from([...this.#ids, ...prompt]);
-    this.#sequence = checked(this.#engine.startSequence(ids, options));
-    return this.#sequence;
+    const before = overflows ? this.#shifted(prompt.length, options.nKeep) : this.ids();
+    const ids = Int32Array.from([...before, ...prompt]);
+    const sequence = checked(this.#model.engine.startSequence(ids, options));
+    this.#free();
+    this.#sequence = sequence;
+    return sequence;
   }
 
   end(drewStop: boolean): void {
@@ -86,7 +90,7 @@ class SessionContext implements RunContext {
 
   fork(): SessionContext {
     const sequence = this.#sequence && checked(this.#sequence.fork());
-    const fork = new SessionContext(this.#engine, sequence);
+    const fork = new SessionContext(this.#model, sequence);
     fork.#ids = this.#ids;
     return fork;
   }
@@ -104,6 +108,15 @@ class SessionContext implements RunContext {
     this.#free();
   }
 
+  /** What a shift leaves before a prompt: half a context with it, but for a longer prompt, which stays whole. */
+  #shifted(promptSize: number, nKeep: number): Int32Array {
+    const ids = this.ids();
+    const half = Math.max(Math.floor(this.#model.info.contextLength / 2), 1);
+    const latest = Math.max(half - nKeep - promptSize, 0);
+    const from = Math.max(ids.length - latest, nKeep);
+    return Int32Array.from([...ids.subarray(0, nKeep), ...ids.subarray(from)]);
+  }
+
   #free(): void {
     this.#sequence?.delete();
     this.#sequence = undefined;
@@ -112,12 +125,12 @@ class SessionContext implements RunContext {
 
 /** The sessions of one engine, by their numbers. A number that is not there is an empty session. */
 export class Sessions {
-  readonly #engine: WasmEngine;
+  readonly #model: LoadedModel;
   readonly #scheduler: Scheduler;
   readonly #sessions = new Map<number, SessionContext>();
 
-  constructor({ engine }: LoadedModel, scheduler: Scheduler) {
-    this.#engine = engine;
+  constructor(model: LoadedModel, scheduler: Scheduler) {
+    this.#model = model;
     this.#scheduler = scheduler;
   }
 
@@ -154,10 +167,10 @@ export class Sessions {
     return this.#idle(session).save();
   }
 
-  /** @throws InvalidArgumentError, GenerationError `context-full`, `out-of-memory` */
+  /** @throws InvalidArgumentError, GenerationError `out-of-memory` */
   restore(session: number, bytes: Uint8Array): void {
-    const sequence = checked(this.#engine.restoreSequence(bytes));
-    this.#sessions.set(session, new SessionContext(this.#engine, sequence));
+    const sequence = checked(this.#model.engine.restoreSequence(bytes));
+    this.#sessions.set(session, new SessionContext(this.#model, sequence));
   }
 
   drop(session: number): void {
@@ -173,7 +186,7 @@ export class Sessions {
   #get(session: number): SessionContext {
     let context = this.#sessions.get(session);
     if (!context) {
-      context = new SessionContext(this.#engine);
+      context = new SessionContext(this.#model);
       this.#sessions.set(session, context);
     }
     return context;
