@@ -44,11 +44,10 @@ LANG = "Andrew Lang (editor), the *Blue, Brown, Crimson, Green, Orange, Pink, Re
 def samples(params: model.Params, config: model.Config, data: data_module.Data,
             length: int) -> list[str]:
     """The continuations of PROMPT with seeds 1-10, at temperature 0.8."""
-    end = data.tokenizer.end_id
+    drawn = evaluate.sample(params, config, data.tokenizer.encode(PROMPT), data.tokenizer.end_id,
+                            length, temperature=0.8, top_p=1.0, seeds=list(range(1, 11)))
     out = []
-    for seed in range(1, 11):
-        ids = evaluate.sample(params, config, data.tokenizer.encode(PROMPT), end, length,
-                              temperature=0.8, top_p=1.0, seed=seed)
+    for ids in drawn:
         ended = " *(the model ended the story)*" if len(ids) < length else ""
         text = (PROMPT + data.tokenizer.decode(ids)).strip()
         out.append("> " + text.replace("\n", "\n> ") + ended)
@@ -60,10 +59,9 @@ def quote(texts: list[str]) -> str:
 
 
 def card(run: dict, log: list[dict[str, str]], data: data_module.Data, params: model.Params,
-         config: model.Config, size: int) -> str:
+         config: model.Config, size: int, baseline: float) -> str:
     """The text of the card."""
     bits = evaluate.bits_per_byte(params, config, data)
-    baseline = ngram.bits_per_byte(data, 5)
     last = log[-1]
     per_token = data.held_bytes() / sum(len(ids) for ids in data.held_ids)
     ngram_perplexity = 2 ** (baseline * per_token)
@@ -118,9 +116,10 @@ story do.
 {int(last["step"]):,} steps of {batch:,} tokens ({float(last["epochs"]):.1f} epochs) in
 {float(last["seconds"]) / 60:.0f} minutes on two shared CPU cores. Muon for the hidden matrices
 (rate {run["hidden_lr"]}), AdamW for the rest (rate {run["lr"]}), weight decay {run["decay"]},
-dropout {run["dropout"]} on the embeddings and on each half-block's output, a short warm-up, then a
-linear decay to 0. Windows of 256 tokens at random positions until {float(run["long_from"]):.0%} of
-the time, then of 512. The weights are an exponential average (factor {run["ema"]} a step).
+dropout {run["dropout"]} on the embeddings and on each half-block's output until
+{float(run["dropout_until"]):.0%} of the time, a short warm-up, then a linear decay to 0.
+Windows of 256 tokens at random positions until {float(run["long_from"]):.0%} of the time, then of
+512. The weights are an exponential average (factor {run["ema"]} a step).
 Products in bf16, sums and weights in f32. `scripts/train-demo/README.md` has the commands and what
 else was tried.
 
@@ -145,8 +144,8 @@ filter. (The folder's generation settings add top-p 0.95, which is a little safe
 
 ## Licence and attribution
 
-The weights are under the project's licence. The texts are in the public domain in the United
-States; the editions are Project Gutenberg's (www.gutenberg.org), whose volunteers' work is
+The weights are under the licence of this project (MIT). The texts are in the public domain in the
+United States; the editions are Project Gutenberg's (www.gutenberg.org), whose volunteers' work is
 gratefully acknowledged. Project Gutenberg is not affiliated with this project, and the texts
 themselves are not in this repository.
 """
@@ -166,12 +165,14 @@ def main() -> None:
     run = json.loads((folder / "args.json").read_text())
     with (folder / "log.csv").open(newline="") as file:
         log = list(csv.DictReader(file))
+    baseline = ngram.bits_per_byte(data, 5)
     to_bits = len(data.train) / math.log(2) / sum(len(t.encode()) for t in data.train_texts)
     (args.model / "loss.svg").write_text(chart.loss_curve(
         [float(row["epochs"]) for row in log],
         [float(row["held_bits_per_byte"]) for row in log],
-        [float(row["train_nats"]) * to_bits for row in log], ngram.bits_per_byte(data, 5)))
-    text = card(run, log, data, params, config, (args.model / "model.safetensors").stat().st_size)
+        [float(row["train_nats"]) * to_bits for row in log], baseline))
+    text = card(run, log, data, params, config, (args.model / "model.safetensors").stat().st_size,
+                baseline)
     (args.model / "README.md").write_text(text, "utf-8")
 
 

@@ -44,17 +44,20 @@ def bits_per_byte(params: model.Params, config: model.Config, data: Data, every:
 
 @torch.no_grad()
 def sample(params: model.Params, config: model.Config, prompt: list[int], end_id: int, length: int,
-           temperature: float, top_p: float, seed: int) -> list[int]:
-    """Up to `length` ids drawn after <|endoftext|> and `prompt`; stops at the end token."""
-    rng = torch.Generator().manual_seed(seed)
-    ids = [end_id] + prompt
+           temperature: float, top_p: float, seeds: list[int]) -> list[list[int]]:
+    """For each seed, up to `length` ids drawn after <|endoftext|> and `prompt`.
+
+    A continuation stops before the end token.  There is no cache: all rows are
+    computed anew for every token, side by side.
+    """
+    rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
+    rows = torch.tensor([[end_id] + prompt] * len(seeds))
     for _ in range(length):
-        out = model.logits(params, config, torch.tensor([ids[-config.n_positions:]]))[0, -1]
-        probabilities = torch.softmax(out / temperature, dim=-1)
-        ordered, order = probabilities.sort(descending=True, stable=True)
-        keep = ordered.cumsum(0) - ordered < top_p  # the first is always kept
-        choice = int(order[torch.multinomial(ordered * keep, 1, generator=rng)])
-        if choice == end_id:
-            break
-        ids.append(choice)
-    return ids[1 + len(prompt):]
+        out = model.logits(params, config, rows[:, -config.n_positions:])[:, -1]
+        ordered, order = torch.softmax(out / temperature, dim=-1).sort(descending=True, stable=True)
+        keep = ordered.cumsum(1) - ordered < top_p  # the first is always kept
+        drawn = [int(order[r, torch.multinomial(ordered[r] * keep[r], 1, generator=rng)])
+                 for r, rng in enumerate(rngs)]
+        rows = torch.cat([rows, torch.tensor(drawn)[:, None]], dim=1)
+    texts = [row[1 + len(prompt):] for row in rows.tolist()]
+    return [ids[:ids.index(end_id)] if end_id in ids else ids for ids in texts]

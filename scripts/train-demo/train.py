@@ -74,7 +74,8 @@ class Run:
                                             starts[index * count:(index + 1) * count], window)
         # Short windows sit at a random place, so that all positions are trained.
         shift = self.step * 7919 % (self.config.n_positions - window + 1)
-        loss = model.train_loss(self.params, self.config, inputs, targets, shift, args.dropout,
+        dropout = args.dropout if self.progress() < args.dropout_until else 0.0
+        loss = model.train_loss(self.params, self.config, inputs, targets, shift, dropout,
                                 args.seed * 1000003 + self.step)
         if not math.isfinite(float(loss)):  # before it can reach a checkpoint
             raise FloatingPointError(f"the loss is {float(loss)} at step {self.step}")
@@ -162,7 +163,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--corpora", type=pathlib.Path, default=data_module.DEFAULT_CORPORA)
     add("--run", default="long", help="folder below build/train-demo")
-    add("--minutes", type=float, default=90.0, help="time budget, over all sessions")
+    add("--minutes", type=float, default=61.0, help="time budget, over all sessions")
     add("--steps", type=int, default=0, help="budget in steps, instead of --minutes")
     add("--vocab", type=int, default=4096)
     add("--embd", type=int, default=320)
@@ -174,6 +175,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     add("--adam", action="store_true", help="AdamW for the hidden matrices too")
     add("--decay", type=float, default=0.1, help="weight decay")
     add("--dropout", type=float, default=0.1)
+    add("--dropout-until", type=float, default=0.64, help="progress where dropout ends")
     add("--ema", type=float, default=0.995, help="share of the average kept in a step")
     add("--long-from", type=float, default=0.75, help="progress where 512-token windows begin")
     add("--eval-seconds", type=float, default=240.0)
