@@ -116,6 +116,53 @@ test('memory() tells of the cache while tokens come', async () => {
   }
 });
 
+test('streams at once have the tokens that each has alone', async () => {
+  const { alone, together } = await bare.page.evaluate(async () => {
+    const { engine } = globalThis;
+    const prompts = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11], [1, 2, 4]];
+    const options = { maxTokens: 25, temperature: 1, seed: 3, stopTokens: [] };
+    const tokensOf = async prompt => {
+      const tokens = [];
+      for await (const { token } of engine.generate(prompt, options)) tokens.push(token);
+      return tokens;
+    };
+    const alone = [];
+    for (const prompt of prompts) alone.push(await tokensOf(prompt));
+    return { alone, together: await Promise.all(prompts.map(tokensOf)) };
+  });
+  assert.equal(alone[0].length, 25);
+  assert.deepEqual(together, alone);
+});
+
+test('a session is forked, saved, and restored', async () => {
+  const seen = await bare.page.evaluate(async () => {
+    const { engine } = globalThis;
+    const options = { maxTokens: 6, temperature: 0, stopTokens: [] };
+    const chat = engine.session();
+    await chat.generate([1, 2, 3], options).result();
+    const fork = await chat.fork();
+    const restored = await engine.restore(await chat.save());
+    const sessions = [chat, fork, restored];
+    const runs = sessions.map(session => session.generate([4, 5], options).result());
+    const results = await Promise.all(runs);
+    const { blocks, sequences } = await engine.cacheView();
+    for (const session of sessions) await session.dispose();
+    const { kv } = await engine.memory();
+    return {
+      tokens: results.map(({ tokens }) => tokens.join()),
+      cached: results.map(({ usage }) => usage.cached),
+      held: sequences.length,
+      owned: blocks.filter(({ owners }) => owners.length > 0).length,
+      used: kv.used,
+    };
+  });
+  assert.equal(new Set(seen.tokens).size, 1);
+  assert.deepEqual(seen.cached, [8, 8, 8]);
+  assert.equal(seen.held, 3);
+  assert.ok(seen.owned >= 2);
+  assert.equal(seen.used, 0);
+});
+
 test('disposing leaves no worker, and nothing has failed meanwhile', async () => {
   const demo = new DemoPage(bare.page);
   await demo.workers(1);
