@@ -161,7 +161,7 @@ export interface WasmSequence {
   fork(): WasmSequence;
   /** Serialises ids and cache; if ok, `takeSaved` gives the bytes, once, as a copy. */
   save(): WasmStatus;
-  takeSaved(): Uint8Array;
+  takeSaved(): Uint8Array<ArrayBuffer>;
   delete(): void;
 }
 

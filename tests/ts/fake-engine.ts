@@ -151,7 +151,7 @@ export class FakeSequence implements WasmSequence {
   #computed = 0;
   #reused = 0;
   #status = ok;
-  #saved: Uint8Array | undefined;
+  #saved: Uint8Array<ArrayBuffer> | undefined;
 
   constructor(engine: FakeEngine) {
     this.#engine = engine;
@@ -251,7 +251,7 @@ export class FakeSequence implements WasmSequence {
     return ok;
   }
 
-  takeSaved(): Uint8Array {
+  takeSaved(): Uint8Array<ArrayBuffer> {
     if (!this.#saved) throw new Error('Nothing was saved');
     const saved = this.#saved;
     this.#saved = undefined;

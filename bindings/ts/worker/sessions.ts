@@ -101,7 +101,7 @@ class SessionContext implements RunContext {
       throw new InvalidArgumentError('The session has computed nothing that could be saved.');
     }
     checkStatus(this.#sequence.save());
-    return Uint8Array.from(this.#sequence.takeSaved());
+    return this.#sequence.takeSaved();
   }
 
   delete(): void {
