@@ -3,9 +3,15 @@
 
 import { spawn } from 'node:child_process';
 
+// Debian's own: another python3 in PATH does not see its packages.
+const python = '/usr/bin/python3';
+
 const nodeTests = folder => ['node', '--test', '--test-reporter=tap', `tests/${folder}/`];
 
-/** Builds count as one test each: they pass by exiting with 0. */
+/**
+ * Builds count as one test each: they pass by exiting with 0. A step with `needs` is skipped, and counted as one
+ * test skipped, where that command fails.
+ */
 const steps = [
   { name: 'lint', command: ['scripts/lint'] },
   {
@@ -32,6 +38,13 @@ const steps = [
   { name: 'wasm', command: nodeTests('node'), count: countTap },
   { name: 'typescript', command: ['npx', '--no-install', 'vitest', 'run'], count: countVitest },
   { name: 'package', command: nodeTests('package'), count: countTap },
+  { name: 'scripts', command: nodeTests('scripts'), count: countTap },
+  {
+    name: 'training',
+    needs: [python, '-c', 'import torch, regex'],
+    command: [python, '-m', 'unittest', 'discover', '-s', 'scripts/train-demo'],
+    count: countUnittest,
+  },
   { name: 'browser', command: nodeTests('browser'), count: countTap },
 ];
 
@@ -49,6 +62,11 @@ if (unknown !== undefined) {
 for (const step of steps) {
   if (names.length > 0 && !names.includes(step.name)) continue;
   console.log(`\n=== ${step.name}: ${step.command.join(' ')}`);
+  if (step.needs && (await run(step.needs)).code !== 0) {
+    total.skipped++;
+    console.log(`=== ${step.name}: SKIPPED, since this fails here: ${step.needs.join(' ')}`);
+    continue;
+  }
   const started = performance.now();
   const { code, output } = await run(step.command);
   const counts = step.count?.(output) ?? { passed: code === 0 ? 1 : 0, failed: 0, skipped: 0 };
@@ -106,6 +124,13 @@ function countTap(output) {
     failed: number(output, /^# fail (\d+)$/m) + number(output, /^# cancelled (\d+)$/m),
     skipped: number(output, /^# skipped (\d+)$/m),
   };
+}
+
+function countUnittest(output) {
+  const ran = number(output, /^Ran (\d+) tests?/m);
+  const failed = number(output, /failures=(\d+)/) + number(output, /errors=(\d+)/);
+  const skipped = number(output, /skipped=(\d+)/);
+  return { passed: ran - failed - skipped, failed, skipped };
 }
 
 function countVitest(output) {
