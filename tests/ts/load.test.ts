@@ -95,6 +95,41 @@ describe('Engine.load', () => {
     });
     expect(asked).not.toContain('model.safetensors');
   });
+
+  it('passes the options of the cache on, and tells of them', async () => {
+    serveFiles();
+    const plain = await load();
+    expect(plain.engine.info).toMatchObject({
+      contextLength: 128,
+      window: undefined,
+      kvDtype: 'f32',
+      kvBytes: 128 * 128,
+      prefixCache: true,
+      prefillChunk: 64,
+    });
+    const given = {
+      window: 20,
+      kvDtype: 'q8',
+      kvBytes: 9999,
+      prefixCache: false,
+      prefillChunk: 7,
+    } as const;
+    const { engine, wasm } = await load(given);
+    expect(wasm.engineOptions).toEqual({ ...given, contextLength: 0, kvDtype: 2 });
+    expect(engine.info).toMatchObject({ ...given, kvBytes: 128 * 128 });
+    const wide = await load({ window: 128, prefillChunk: 1000 });
+    expect(wide.engine.info).toMatchObject({ window: undefined, prefillChunk: 128 });
+  });
+
+  it('does not blame a file for an option that does not fit', async () => {
+    serveFiles();
+    const message = 'kvBytes is 5, but one block of 16 tokens takes 2048 bytes';
+    const finishStatus = { code: 'invalid-argument', message };
+    expect(await failedLoad({ kvBytes: 5 }, new FakeWasm({ finishStatus }))).toMatchObject({
+      code: 'invalid-argument',
+      message,
+    });
+  });
 });
 
 describe('the tokenizer', () => {
