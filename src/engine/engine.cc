@@ -138,8 +138,7 @@ void Engine::BuildBatch() {
   const auto is_batched = [](const Sequence* sequence) {
     return sequence->strategy_ == CacheStrategy::kBlock && sequence->has_work();
   };
-  // Those that are decoding first, whoever was left out the last time before the
-  // others.
+  // Those that are decoding first, beginning with whom the last batch left out.
   const size_t n = sequences_.size();
   for (size_t i = 0; i < n && !full(); ++i) {
     Sequence* sequence = sequences_[(next_turn_ + i) % n];
@@ -186,8 +185,7 @@ void Engine::RunBatch() {
 void Engine::StepAlone(Sequence* sequence) {
   const size_t size = sequence->ids_.size();
   const bool keeps = sequence->strategy_ == CacheStrategy::kConcat;
-  // Without a cache there is nothing to go on from: the first chunk starts at position
-  // 0.
+  // Without a cache there is nothing to go on from.
   if (!keeps && sequence->own_ == nullptr) sequence->computed_ = 0;
   const size_t count = std::min(size - sequence->computed_, model_.max_rows());
   const Status reallocated =
