@@ -67,8 +67,9 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
         "the prompt makes " + std::to_string(size) + " tokens, but the context holds " +
             std::to_string(engine_->context_length()) + "; shorten the prompt");
   }
-  if (strategy_ == CacheStrategy::kBlock)
+  if (strategy_ == CacheStrategy::kBlock) {
     KVASM_RETURN_IF_ERROR(engine_->CheckFits(size));
+  }
   KVASM_RETURN_IF_ERROR(Configure(options));
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   // A pass over the whole sequence that is under way was to end sooner.
@@ -76,9 +77,8 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
     own_.reset();
     computed_ = 0;
   }
-  // With nothing new, the logits of the last id are wanted once more: it is computed
-  // again.
-  if (computed_ == ids_.size()) KVASM_RETURN_IF_ERROR(Truncate(ids_.size()));
+  // With nothing new, the logits of the last id are wanted once more.
+  if (computed_ == ids_.size()) RollBack(computed_ - 1);
   reused_ = computed_;
   admitted_ = computed_ > 0;
   return OkStatus();
@@ -90,16 +90,18 @@ Status Sequence::Truncate(size_t size) {
                   "cannot roll back to " + std::to_string(size) + " of " +
                       std::to_string(ids_.size()) + " tokens");
   }
-  // At least the last id is left to be computed, for its logits.
-  const size_t keep = size == 0 ? 0 : std::min(computed_, size - 1);
   ids_.resize(size);
+  RollBack(std::min(computed_, size));
+  return OkStatus();
+}
+
+void Sequence::RollBack(size_t computed) {
   own_.reset();
-  if (strategy_ == CacheStrategy::kBlock && cache_.Truncate(keep).ok()) {
-    computed_ = keep;
+  if (strategy_ == CacheStrategy::kBlock && cache_.Truncate(computed).ok()) {
+    computed_ = computed;
   } else {
     SetBack();
   }
-  return OkStatus();
 }
 
 StatusOr<std::unique_ptr<Sequence>> Sequence::Fork() const {

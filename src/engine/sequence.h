@@ -84,9 +84,10 @@ class Sequence {
   // changes then.
   Status Append(std::span<const int32_t> ids, const SequenceOptions& options);
 
-  // Rolls back to the first `size` ids; kInvalidArgument if there are fewer. Where the
-  // window has dropped what the next token would see, all of them will be computed
-  // anew.
+  // Rolls back to the first `size` ids; kInvalidArgument if there are fewer. What is
+  // computed of them stays, unless the window has dropped what the next token would
+  // see: then all will be computed anew. To draw from where it is now, append, be it
+  // nothing.
   Status Truncate(size_t size);
 
   // A paused copy that shares every block of the cache.
@@ -124,6 +125,9 @@ class Sequence {
   bool is_decoding() const { return ids_.size() - computed_ == 1 && computed_ > 0; }
   // Makes room at the end of the context, if it is full. An error ends the sequence.
   Status HandleOverflow();
+  // Forgets what was computed beyond the first `computed` ids, or all, where the window
+  // has dropped what the next one sees.
+  void RollBack(size_t computed);
   // Forgets what was computed; it will be computed anew, to the same bits.
   void SetBack();
   // Starts an empty cache with what the prefix tree knows, if that leaves room for the

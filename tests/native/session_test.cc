@@ -111,9 +111,22 @@ TEST_P(SessionTest, RollingBackGivesTheBitsOfAColdRun) {
   DrawAndCheck(chat.get(), 3);
   for (const size_t size : {58u, 33u, 32u, 1u}) {
     ASSERT_TRUE(chat->Truncate(size).ok());
+    ASSERT_TRUE(chat->Append({}, {}).ok());
     DrawAndCheck(chat.get(), 3);
   }
   EXPECT_EQ(chat->Truncate(1000).code(), StatusCode::kInvalidArgument);
+}
+
+TEST_P(SessionTest, DroppingTheLastTokenDrawnKeepsWhatIsComputed) {
+  for (size_t prompt = 40; prompt < 60; ++prompt) {
+    auto chat = std::move(*engine_->StartSequence(Ids(prompt), {}));
+    NextToken(chat.get());
+    ASSERT_TRUE(chat->Truncate(prompt).ok());
+    EXPECT_EQ(chat->computed(), prompt);
+    ASSERT_TRUE(chat->Append(Ids(3), {}).ok());
+    EXPECT_EQ(chat->reused(), prompt);
+    DrawAndCheck(chat.get());
+  }
 }
 
 TEST_P(SessionTest, ASavedStateGoesOnWhereItWas) {
