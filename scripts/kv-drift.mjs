@@ -52,10 +52,7 @@ function drawIds(engine, count) {
   return ids;
 }
 
-/**
- * Calls back with (logits, next id) after each id but the last. What is drawn is rolled back and replaced, which
- * computes the id before it anew: two rows in one forward pass for each position.
- */
+/** Calls back with (logits, next id) after each id but the last: what is drawn is dropped, and replaced by the text's. */
 function forceIds(engine, ids, onLogits) {
   const sequence = startSequence(engine, [ids[0]]);
   for (let i = 1; i < ids.length; i++) {
