@@ -1,23 +1,40 @@
 #include "kernels/matmul.h"
 
+#include <algorithm>
+
 #include "kernels/simd.h"
 
 namespace kvasm {
 namespace {
 
-// Columns of one panel for kRows rows. The sums live in registers: 3 rows x 4 vectors
-// of 4 lanes, the panel's 4 vectors and one broadcast just overflow the 16 registers of
-// x86, which reads one operand from memory instead.
+// Measured in wasm at GPT-2's shapes, CPU time of a forward pass of 4 / 8 / 512 rows:
+// tiles of 2 rows 37 / 71 / 2779 ms, of 3 rows 41 / 79 / 3809, of 4 rows 41 / 80 /
+// 3460. A tile has 4 vectors a row, and x86 has 16 registers; larger tiles seem to
+// spill.
+constexpr size_t kTileRows = 2;
+
+// For few rows, the weights come from memory: taking the inputs in chunks of a panel
+// lets all rows use what has just been read, instead of leaving memory idle in a second
+// pass over the panel. Chunks of 32 are as good for 4 rows, 128 are worse (49 against
+// 36 ms); for 8 rows, no chunks are best.
+constexpr size_t kFewRows = 4;
+constexpr size_t kFewRowsChunk = 64;
+
+// Adds inputs begin .. end-1 of one panel to the sums of kRows rows, which `out` holds
+// in between: from zero at the first input, with the bias after the last.
 template <size_t kRows>
-HWY_INLINE void MatMulPanel(const float* HWY_RESTRICT x, size_t x_stride,
-                            const float* HWY_RESTRICT panel, size_t n_in,
-                            const float* HWY_RESTRICT bias, float* HWY_RESTRICT out,
-                            size_t out_stride) {
+HWY_INLINE void AddInputs(const float* HWY_RESTRICT x, size_t x_stride,
+                          const float* HWY_RESTRICT panel, size_t begin, size_t end,
+                          size_t n_in, const float* HWY_RESTRICT bias,
+                          float* HWY_RESTRICT out, size_t out_stride) {
   FloatVec sum[kRows][kVectorsPerGroup];
   for (size_t r = 0; r < kRows; ++r) {
-    for (size_t v = 0; v < kVectorsPerGroup; ++v) sum[r][v] = hn::Zero(kFloatTag);
+    for (size_t v = 0; v < kVectorsPerGroup; ++v) {
+      sum[r][v] = begin == 0 ? hn::Zero(kFloatTag)
+                             : hn::Load(kFloatTag, out + r * out_stride + v * kLanes);
+    }
   }
-  for (size_t k = 0; k < n_in; ++k) {
+  for (size_t k = begin; k < end; ++k) {
     FloatVec w[kVectorsPerGroup];
     for (size_t v = 0; v < kVectorsPerGroup; ++v) {
       w[v] = hn::Load(kFloatTag, panel + k * kPanel + v * kLanes);
@@ -29,11 +46,30 @@ HWY_INLINE void MatMulPanel(const float* HWY_RESTRICT x, size_t x_stride,
       }
     }
   }
+  const bool add_bias = end == n_in && bias != nullptr;
   for (size_t r = 0; r < kRows; ++r) {
     for (size_t v = 0; v < kVectorsPerGroup; ++v) {
       FloatVec y = sum[r][v];
-      if (bias != nullptr) y = hn::Add(y, hn::Load(kFloatTag, bias + v * kLanes));
+      if (add_bias) y = hn::Add(y, hn::Load(kFloatTag, bias + v * kLanes));
       hn::Store(y, kFloatTag, out + r * out_stride + v * kLanes);
+    }
+  }
+}
+
+// One panel for all rows, chunk by chunk of the inputs.
+void MatMulPanel(const float* x, size_t rows, size_t x_stride, const float* panel,
+                 size_t n_in, size_t chunk, const float* bias, float* out,
+                 size_t out_stride) {
+  for (size_t begin = 0; begin < n_in; begin += chunk) {
+    const size_t end = std::min(begin + chunk, n_in);
+    size_t r = 0;
+    for (; r + kTileRows <= rows; r += kTileRows) {
+      AddInputs<kTileRows>(x + r * x_stride, x_stride, panel, begin, end, n_in, bias,
+                           out + r * out_stride, out_stride);
+    }
+    for (; r < rows; ++r) {
+      AddInputs<1>(x + r * x_stride, x_stride, panel, begin, end, n_in, bias,
+                   out + r * out_stride, out_stride);
     }
   }
 }
@@ -79,18 +115,10 @@ void MatMul(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
   }
   // Panels outside, rows inside: a panel (48 KB at n_in = 768) stays in cache while all
   // rows use it.
+  const size_t chunk = rows <= kFewRows ? kFewRowsChunk : n_in;
   for (; p < panels; ++p) {
-    const float* panel = w.Panel(p);
-    const float* panel_bias = bias ? bias + p * kPanel : nullptr;
-    size_t r = 0;
-    for (; r + 3 <= rows; r += 3) {
-      MatMulPanel<3>(x + r * x_stride, x_stride, panel, n_in, panel_bias,
-                     out + r * out_stride + p * kPanel, out_stride);
-    }
-    for (; r < rows; ++r) {
-      MatMulPanel<1>(x + r * x_stride, x_stride, panel, n_in, panel_bias,
-                     out + r * out_stride + p * kPanel, out_stride);
-    }
+    MatMulPanel(x, rows, x_stride, w.Panel(p), n_in, chunk,
+                bias ? bias + p * kPanel : nullptr, out + p * kPanel, out_stride);
   }
 }
 

@@ -60,12 +60,13 @@ TEST_P(MatMulTest, ARowsBitsDoNotDependOnTheRowsBesideIt) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, MatMulTest,
-                         testing::Values(Case{1, 1, 1}, Case{1, 5, 16}, Case{1, 7, 32},
-                                         Case{1, 33, 50}, Case{1, 9, 47},
-                                         Case{2, 8, 17}, Case{3, 64, 48},
-                                         Case{4, 3, 31}, Case{5, 20, 15},
-                                         Case{7, 11, 70}, Case{17, 48, 144}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, MatMulTest,
+    testing::Values(Case{1, 1, 1}, Case{1, 5, 16}, Case{1, 7, 32}, Case{1, 33, 50},
+                    Case{1, 9, 47}, Case{2, 8, 17}, Case{3, 64, 48}, Case{4, 3, 31},
+                    Case{5, 20, 15}, Case{7, 11, 70}, Case{17, 48, 144},
+                    Case{1, 65, 40}, Case{2, 128, 33}, Case{3, 129, 16},
+                    Case{4, 200, 50}, Case{5, 200, 50}));
 
 TEST(PackedMatrixTest, Conv1dAndLinearOrderFillTheSameMatrixInAnyPieces) {
   TestRandom random(3);
