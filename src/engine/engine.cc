@@ -59,8 +59,9 @@ StatusOr<std::unique_ptr<Engine>> Engine::Create(Gpt2Weights weights,
   StatusOr<BlockPool> pool = BlockPool::Create(geometry, blocks);
   if (!pool.ok()) return pool.status();
   engine->pool_ = std::move(*pool);
-  if (options.prefix_cache)
+  if (options.prefix_cache) {
     engine->tree_ = std::make_unique<PrefixTree>(&engine->pool_);
+  }
   engine->rows_.reserve(max_rows);
   engine->logit_rows_.reserve(options.max_batch);
   return engine;

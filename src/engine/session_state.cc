@@ -82,13 +82,15 @@ StatusOr<std::unique_ptr<Sequence>> Sequence::Restore(Engine* engine,
   uint64_t checksum;
   if (bytes.size() < sizeof(header) + sizeof(checksum)) return Refuse("is truncated");
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.magic != kMagic)
+  if (header.magic != kMagic) {
     return Refuse("is not one: its first bytes are not kvasm's");
+  }
   if (header.version != kVersion) return Refuse("is of another version of kvasm");
   const std::span<const uint8_t> content = bytes.first(bytes.size() - sizeof(checksum));
   std::memcpy(&checksum, bytes.data() + content.size(), sizeof(checksum));
-  if (Checksum(content) != checksum)
+  if (Checksum(content) != checksum) {
     return Refuse("is damaged: its checksum does not match");
+  }
 
   const KvGeometry& geometry = engine->pool().geometry();
   if (header.fingerprint != engine->Fingerprint()) return Refuse("is another model's");

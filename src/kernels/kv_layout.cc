@@ -33,8 +33,9 @@ void Store(KvDtype dtype, const float* x, size_t head_dim, size_t slot, Order or
     }
     case KvDtype::kF16: {
       uint16_t* to = reinterpret_cast<uint16_t*>(area) + first;
-      for (size_t d = 0; d < head_dim; ++d)
+      for (size_t d = 0; d < head_dim; ++d) {
         to[d * order.dim_stride] = FloatToFloat16(x[d]);
+      }
       break;
     }
     case KvDtype::kQ8: {
