@@ -76,7 +76,7 @@ def save_model(folder: pathlib.Path, params: model.Params, config: model.Config,
         "torch_dtype": "float16", "use_cache": True})
     _dump(folder / "generation_config.json", {
         "bos_token_id": end, "eos_token_id": end, "do_sample": True, "temperature": 0.8,
-        "top_p": 0.95})
+        "top_p": 0.9})
 
 
 def load_model(folder: pathlib.Path) -> tuple[model.Params, model.Config]:
@@ -97,7 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", default="long")
     parser.add_argument("--out", type=pathlib.Path, default=data_module.ROOT / "models/fairy-tale")
-    parser.add_argument("--weights", choices=("average", "params"), default="average")
+    parser.add_argument("--weights", choices=("average", "params"), default="params")
     args = parser.parse_args()
     state = torch.load(data_module.BUILD / args.run / "checkpoint.pt")
     config = model.Config(**state["config"])

@@ -2,8 +2,7 @@
 
 Muon replaces the momentum of a matrix by the nearest orthogonal one, found
 with a few Newton-Schulz steps, which makes all directions of the matrix learn
-at the same pace.  On this budget it reached AdamW's loss in about half the steps
-(see README.md).
+at the same pace.
 """
 
 from __future__ import annotations
