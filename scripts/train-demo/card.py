@@ -132,8 +132,7 @@ a little easier than the whole; the training values include dropout while it las
 ## Samples
 
 Ten unselected continuations of "{PROMPT}": seeds 1 to 10, up to 150 tokens, temperature
-0.8 and top-p 0.9, the settings of `generation_config.json`. Without top-p clearly fewer sentences
-are grammatical.
+0.8 and top-p 0.9, the settings of `generation_config.json`.
 
 {quote(samples(params, config, data, 150))}
 
@@ -141,8 +140,9 @@ are grammatical.
 
 - It writes in the manner of old fairy tales and knows nothing else: no questions, no
   instructions, no facts, no other language.
-- It is small and was trained for an hour: many sentences hold together, a good share do not, and
-  plots never do. People change name, sex and purpose within a sentence.
+- It is small and was trained for an hour: by our reading about half of the sentences above are
+  grammatical, long ones seldom, and plots never hold. People change name, sex and purpose within
+  a sentence, and words such as "man" or "son" come back too often.
 - The books are of their time. What the model writes can repeat their violence and their
   stereotypes of peoples, women and the poor.
 - It can repeat short passages of the books word for word.
