@@ -35,10 +35,16 @@ describe('the command line', () => {
     });
   });
 
-  it('leaves the defaults to the engine', () => {
+  it('samples with care by default, and leaves the other defaults to the engine', () => {
     expect(parseCommand(['generate', '--prompt', '-'])).toEqual({
       name: 'generate',
-      generate: { model: undefined, prompt: '-', stats: false, load: {}, options: {} },
+      generate: {
+        model: undefined,
+        prompt: '-',
+        stats: false,
+        load: {},
+        options: { temperature: 0.8, topP: 0.95 },
+      },
     });
   });
 

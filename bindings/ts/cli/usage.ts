@@ -14,9 +14,9 @@ Options:
                       default: the model that comes with kvasm
   --prompt TEXT       the text to continue; - reads it from standard input
   --max-tokens N      tokens to generate at the most; default: as many as fit
-  --temperature X     0 is greedy; default 1
+  --temperature X     0 is greedy; default 0.8
   --top-k N           sample among the N likeliest tokens; 0, the default, is off
-  --top-p X           sample among the likeliest tokens with a sum of X; default 1, off
+  --top-p X           sample among the likeliest tokens with a sum of X; default 0.95; 1 is off
   --seed N            the same seed gives the same text; default: random
   --cache STRATEGY    block (default), concat or none: how keys and values are kept
   --window N          keys that a token sees: its own and the latest; default: all
@@ -59,7 +59,8 @@ export function parseCommand(args: readonly string[]): Command {
   if (rest.length > 0)
     throw new UsageError(`what is ${JSON.stringify(rest[0])}? Quote the prompt.`);
   if (values.prompt === undefined) throw new UsageError('--prompt is missing');
-  const options: GenerateOptions = {};
+  // Text to be read by a person, from small models: the plain distribution wanders.
+  const options: GenerateOptions = { temperature: 0.8, topP: 0.95 };
   const numbers = [
     ['maxTokens', 'max-tokens'],
     ['temperature', 'temperature'],
