@@ -3,16 +3,7 @@ import type { LoadedEngine } from './generation.js';
 import { nodePlatform } from './platform-node.js';
 import type { LoadOptions, ModelSource } from './types.js';
 
-export type { CacheBlock, CacheOwner, CacheSequence, CacheView } from './cache-view.js';
-export {
-  EngineClosedError,
-  GenerationError,
-  InvalidArgumentError,
-  KvasmError,
-  type KvasmErrorCode,
-  ModelError,
-} from './errors.js';
-export type * from './types.js';
+export * from './exports.js';
 
 /** A model, ready to generate, in a Worker of its own. */
 export class Engine extends BaseEngine {

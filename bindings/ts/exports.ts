@@ -1,0 +1,12 @@
+/** What both entries of the package export beside the Engine. */
+
+export type { CacheBlock, CacheOwner, CacheSequence, CacheView } from './cache-view.js';
+export {
+  EngineClosedError,
+  GenerationError,
+  InvalidArgumentError,
+  KvasmError,
+  type KvasmErrorCode,
+  ModelError,
+} from './errors.js';
+export type * from './types.js';
