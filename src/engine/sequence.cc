@@ -73,10 +73,7 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
   KVASM_RETURN_IF_ERROR(Configure(options));
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   // A pass over the whole sequence that is under way was to end sooner.
-  if (strategy_ == CacheStrategy::kNone) {
-    own_.reset();
-    computed_ = 0;
-  }
+  if (strategy_ == CacheStrategy::kNone) SetBack();
   // With nothing new, the logits of the last id are wanted once more.
   if (computed_ == ids_.size()) RollBack(computed_ - 1);
   reused_ = computed_;
@@ -96,7 +93,6 @@ Status Sequence::Truncate(size_t size) {
 }
 
 void Sequence::RollBack(size_t computed) {
-  own_.reset();
   if (strategy_ == CacheStrategy::kBlock && cache_.Truncate(computed).ok()) {
     computed_ = computed;
   } else {
@@ -124,6 +120,7 @@ StatusOr<std::unique_ptr<Sequence>> Sequence::Fork() const {
 
 void Sequence::SetBack() {
   cache_.Clear();
+  own_.reset();
   computed_ = 0;
 }
 
@@ -139,7 +136,6 @@ Status Sequence::HandleOverflow() {
   ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(n_keep_),
              ids_.end() - static_cast<std::ptrdiff_t>(latest));
   SetBack();
-  own_.reset();
   return OkStatus();
 }
 
@@ -189,7 +185,6 @@ StepEvent Sequence::Fail(Status status) {
   // Nothing it holds must keep others waiting, nor be reused: it may be what the
   // failure is about.
   SetBack();
-  own_.reset();
   return {this, StepEvent::Kind::kFailed, 0};
 }
 
