@@ -3,21 +3,15 @@
  * Objects live in WebAssembly memory and are freed by `delete()`.
  */
 
+import type { ModelConfig } from './types.js';
+
 /** `code` is a KvasmErrorCode, or '' when all is well. */
 export interface WasmStatus {
   readonly code: string;
   readonly message: string;
 }
 
-export interface WasmConfig {
-  readonly nLayer: number;
-  readonly nHead: number;
-  readonly nKvHead: number;
-  readonly nEmbd: number;
-  readonly nInner: number;
-  readonly nPositions: number;
-  readonly vocabSize: number;
-  readonly layerNormEpsilon: number;
+export interface WasmConfig extends ModelConfig {
   /** -1 when config.json names none. */
   readonly eosTokenId: number;
 }
