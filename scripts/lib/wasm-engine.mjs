@@ -12,7 +12,7 @@ export const strategies = { block: 0, concat: 1, none: 2 };
 const TOKEN_EVENT = 1;
 const FAILED_EVENT = 2;
 
-const ENGINE_DEFAULTS = {
+export const ENGINE_DEFAULTS = {
   contextLength: 0,
   window: 0,
   kvDtype: kvDtypes.f32,

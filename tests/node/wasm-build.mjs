@@ -1,40 +1,24 @@
 // The WebAssembly build itself, below the package: models are loaded and sequences stepped through the
 // surface that Embind gives.
 
-import { readFile } from 'node:fs/promises';
+import {
+  check,
+  ENGINE_DEFAULTS,
+  kvDtypes,
+  SEQUENCE_DEFAULTS,
+  strategies,
+} from '../../scripts/lib/wasm-engine.mjs';
 
-const root = new URL('../../', import.meta.url);
+export { instantiate } from '../../scripts/lib/wasm-engine.mjs';
+export { check, kvDtypes, strategies };
 
-export const strategies = { block: 0, concat: 1, none: 2 };
-export const kvDtypes = { f32: 0, f16: 1, q8: 2 };
 const eventKinds = ['prefill', 'token', 'failed'];
-
-/** Instantiates a build of dist/wasm. */
-export async function instantiate(variant = 'simd') {
-  const { default: create } = await import(new URL(`dist/wasm/kvasm-${variant}.js`, root));
-  const binary = await readFile(new URL(`dist/wasm/kvasm-${variant}.wasm`, root));
-  return create({
-    instantiateWasm(imports, done) {
-      WebAssembly.instantiate(binary, imports).then(result => done(result.instance, result.module));
-      return {};
-    },
-  });
-}
-
-/** Throws an Error that starts with the status code, unless that is ok. */
-export function check(status) {
-  if (status.code !== '') throw new Error(`${status.code}: ${status.message}`);
-}
 
 /** Loads a model from the bytes of its files; throws an Error that starts with the status code. */
 export function load(module, config, weights, options = {}) {
   const loader = new module.Loader(config, {
-    contextLength: 0,
-    window: 0,
-    kvDtype: kvDtypes.f32,
-    kvBytes: 0,
+    ...ENGINE_DEFAULTS,
     prefixCache: true,
-    prefillChunk: 64,
     ...options,
   });
   try {
@@ -51,18 +35,7 @@ export function load(module, config, weights, options = {}) {
   }
 }
 
-const greedy = {
-  cache: strategies.block,
-  temperature: 0,
-  topK: 0,
-  topP: 1,
-  seedLow: 0,
-  seedHigh: 0,
-  vocabLimit: 0,
-  shift: false,
-  nKeep: 0,
-  reusePrefix: true,
-};
+const greedy = { ...SEQUENCE_DEFAULTS, reusePrefix: true };
 
 /** Starts a sequence, a greedy one unless the options say otherwise. */
 export function start(engine, prompt, options = {}) {
