@@ -5,6 +5,7 @@ import { copyFile, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plugin } from 'vite';
 import type { BundledModel } from './src/bundled-models.ts';
+import { missingModelFiles, modelFileNames } from './src/model-files.ts';
 
 const repository = join(import.meta.dirname, '..');
 
@@ -13,13 +14,6 @@ const candidates = [
   { id: 'fairy-tale', name: 'Fairy tale', random: false, folder: 'models/fairy-tale' },
   { id: 'tiny', name: 'Tiny, random weights', random: true, folder: 'build/models/tiny' },
 ];
-const fileNames = [
-  'config.json',
-  'tokenizer.json',
-  'vocab.json',
-  'merges.txt',
-  'model.safetensors',
-] as const;
 
 interface FoundModel {
   readonly listed: BundledModel;
@@ -71,24 +65,18 @@ async function findModels(): Promise<FoundModel[]> {
   for (const { id, name, random, folder } of candidates) {
     const files = new Map<string, string>();
     let bytes = 0;
-    for (const fileName of fileNames) {
+    for (const fileName of modelFileNames) {
       const path = join(repository, folder, fileName);
       const size = await sizeOf(path);
       if (size === undefined) continue;
       files.set(fileName, path);
       if (fileName === 'model.safetensors') bytes = size;
     }
-    if (isComplete(files)) {
+    if (missingModelFiles(files).length === 0) {
       return [{ listed: { id, name, random, folder: `models/${id}/`, bytes }, files }];
     }
   }
   return [];
-}
-
-function isComplete(files: ReadonlyMap<string, string>): boolean {
-  const hasTokenizer =
-    files.has('tokenizer.json') || (files.has('vocab.json') && files.has('merges.txt'));
-  return files.has('config.json') && files.has('model.safetensors') && hasTokenizer;
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

@@ -1,12 +1,5 @@
 import type { ModelFiles } from 'kvasm';
-
-const modelFileNames = [
-  'config.json',
-  'model.safetensors',
-  'tokenizer.json',
-  'vocab.json',
-  'merges.txt',
-];
+import { missingModelFiles, modelFileNames } from './model-files.ts';
 
 /** The files that a person has chosen or dropped so far; a model may come in several goes. */
 export class LocalFiles {
@@ -27,11 +20,7 @@ export class LocalFiles {
 
   /** What is missing, or undefined when nothing is. */
   get missing(): string | undefined {
-    const missing = ['config.json', 'model.safetensors'].filter(name => !this.#files.has(name));
-    const hasTokenizer =
-      this.#files.has('tokenizer.json') ||
-      (this.#files.has('vocab.json') && this.#files.has('merges.txt'));
-    if (!hasTokenizer) missing.push('tokenizer.json (or vocab.json and merges.txt)');
+    const missing = missingModelFiles(this.#files);
     return missing.length === 0 ? undefined : missing.join(', ');
   }
 
