@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchChromium, openPage } from './support/chromium.mjs';
-import { DemoPage } from './support/demo-page.mjs';
+import { DemoPage, onDemoPage } from './support/demo-page.mjs';
 import { buildSite, serveSite, tiny } from './support/site.mjs';
 import { isolation } from './support/static-server.mjs';
 
@@ -25,18 +25,8 @@ after(async () => {
   await site?.remove();
 });
 
-/** Runs a test on a fresh page, in which nothing may go wrong unseen. */
-async function onPage(run, { url = server.url, ...options } = {}) {
-  const { page, failures, close } = await openPage(browser, options);
-  try {
-    const demo = new DemoPage(page);
-    await demo.open(url);
-    await run(demo, page);
-    assert.deepEqual(failures, []);
-  } finally {
-    await close();
-  }
-}
+const onPage = (run, { url = server.url, ...options } = {}) =>
+  onDemoPage(browser, url, run, options);
 
 /** Notes each text that the completion has had. */
 function recordTexts(page) {

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launchChromium, openPage, patience } from './support/chromium.mjs';
-import { DemoPage } from './support/demo-page.mjs';
+import { launchChromium, patience } from './support/chromium.mjs';
+import { onDemoPage } from './support/demo-page.mjs';
 import { madeUpModel } from './support/models.mjs';
 import { buildSite, serveSite } from './support/site.mjs';
 
@@ -28,17 +28,7 @@ after(async () => {
   await site?.remove();
 });
 
-async function onPage(run, { url = server.url } = {}) {
-  const { page, failures, close } = await openPage(browser);
-  try {
-    const demo = new DemoPage(page);
-    await demo.open(url);
-    await run(demo, page);
-    assert.deepEqual(failures, []);
-  } finally {
-    await close();
-  }
-}
+const onPage = (run, { url = server.url } = {}) => onDemoPage(browser, url, run);
 
 async function loadFails(demo, page) {
   await page.click('#load');

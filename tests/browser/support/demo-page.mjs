@@ -1,4 +1,5 @@
-import { patience } from './chromium.mjs';
+import assert from 'node:assert/strict';
+import { openPage, patience } from './chromium.mjs';
 
 /** The page as a person uses it. */
 export class DemoPage {
@@ -78,5 +79,18 @@ export class DemoPage {
       }
       await new Promise(resolve => setTimeout(resolve, 20));
     }
+  }
+}
+
+/** Runs a test on a fresh page, in which nothing may go wrong unseen. */
+export async function onDemoPage(browser, url, run, options) {
+  const { page, failures, close } = await openPage(browser, options);
+  try {
+    const demo = new DemoPage(page);
+    await demo.open(url);
+    await run(demo, page);
+    assert.deepEqual(failures, []);
+  } finally {
+    await close();
   }
 }
