@@ -99,21 +99,28 @@ class Run:
                     "config": self.config.to_dict(), "args": vars(self.args)}, str(path) + ".new")
         os.replace(str(path) + ".new", path)
 
-    def resume(self) -> bool:
-        """Reads the checkpoint, if there is one."""
-        path = self.folder / "checkpoint.pt"
-        if not path.is_file():
-            return False
+    def load_weights(self, path: pathlib.Path) -> dict:
+        """Takes weights, average and optimizer from a checkpoint; returns all of it."""
         state = torch.load(path)
         if state["config"] != self.config.to_dict():
             raise SystemExit(f"{path} is of another model: {state['config']}")
-        self.step, self.seconds, self.epochs = state["step"], state["seconds"], state["epochs"]
         with torch.no_grad():
             for name, p in self.params.items():
                 p.copy_(state["params"][name])
         self.average = state["average"]
         self.optimizer.load_state(state["optimizer"])
-        return True
+        return state
+
+    def resume(self) -> bool:
+        """Reads the checkpoint, if there is one, or begins from that of --init."""
+        path = self.folder / "checkpoint.pt"
+        if path.is_file():
+            state = self.load_weights(path)
+            self.step, self.seconds, self.epochs = state["step"], state["seconds"], state["epochs"]
+            return True
+        if self.args.init:
+            self.load_weights(self.folder.parent / self.args.init / "checkpoint.pt")
+        return False
 
     def train(self, stop_at_step: int | None = None) -> None:
         """Trains until the budget is used up (or up to a step, for the tests)."""
@@ -163,6 +170,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--corpora", type=pathlib.Path, default=data_module.DEFAULT_CORPORA)
     add("--run", default="long", help="folder below build/train-demo")
+    add("--init", default="", help="run whose weights a new run begins with")
     add("--minutes", type=float, default=61.0, help="time budget, over all sessions")
     add("--steps", type=int, default=0, help="budget in steps, instead of --minutes")
     add("--vocab", type=int, default=4096)
