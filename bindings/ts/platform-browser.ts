@@ -11,11 +11,12 @@ import {
   parseUrl,
 } from './source.js';
 import type { LoadOptions, ModelSource } from './types.js';
+import { type StartedWorker, startWorker } from './worker-script.js';
 
 export const browserPlatform: Platform = { spawn, resolveUrl, locate };
 
 function spawn(workerUrl: string | undefined): WorkerHandle {
-  const worker = makeWorker(workerUrl);
+  const { worker, explainFailure } = makeWorker(workerUrl);
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     onMessage(listener) {
@@ -25,7 +26,8 @@ function spawn(workerUrl: string | undefined): WorkerHandle {
       worker.onerror = event => {
         event.preventDefault();
         // A script that cannot be fetched is reported without a message.
-        listener(event.message || 'its script could not be loaded');
+        if (event.message) listener(event.message);
+        else void explainFailure().then(listener);
       };
       worker.onmessageerror = () => listener('a message could not be read');
     },
@@ -36,11 +38,9 @@ function spawn(workerUrl: string | undefined): WorkerHandle {
   };
 }
 
-function makeWorker(workerUrl: string | undefined): Worker {
+function makeWorker(workerUrl: string | undefined): StartedWorker {
   try {
-    if (workerUrl !== undefined) return new Worker(workerUrl, { type: 'module' });
-    // Bundlers look for this very expression.
-    return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+    return startWorker(workerUrl);
   } catch (cause) {
     const reason = `The engine's worker could not be made (${describeThrown(cause)}).`;
     throw errorFor('load-failed', reason, { cause });

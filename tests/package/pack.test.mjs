@@ -2,36 +2,26 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { makeCheckpoint } from '../../scripts/fixtures/make-checkpoint.mjs';
+import { makeProject, repository } from './support/packed-project.mjs';
 
 const run = promisify(execFile);
-const root = fileURLToPath(new URL('../../', import.meta.url));
+let packed;
 let project;
 let model;
 
 before(async () => {
-  project = await mkdtemp(join(tmpdir(), 'kvasm-package-'));
-  const { stdout } = await run(
-    'npm',
-    ['pack', '--json', '--ignore-scripts', '--pack-destination', project],
-    { cwd: root },
-  );
-  const [{ filename }] = Object.values(JSON.parse(stdout));
-  const installed = join(project, 'node_modules/kvasm');
-  await mkdir(installed, { recursive: true });
-  await run('tar', ['-xzf', join(project, filename), '-C', installed, '--strip-components=1']);
-  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  packed = await makeProject();
+  project = packed.folder;
   model = join(project, 'model');
   await makeCheckpoint(model, { shape: 'tiny' });
 });
 
-after(() => rm(project, { recursive: true, force: true }));
+after(() => packed?.remove());
 
 /** Runs a module of the project. */
 async function runModule(source, ...args) {
@@ -100,7 +90,7 @@ test('its types compile under strict, with bundler and Node resolution', async (
     await run(
       process.execPath,
       [
-        ...[join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict'],
+        ...[join(repository, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict'],
         ...['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'],
         ...['--target', 'ES2022', '--lib', 'ES2022,DOM,ESNext.Disposable'],
         ...['--module', module, '--moduleResolution', resolution, 'use.ts'],

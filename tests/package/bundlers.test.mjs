@@ -1,0 +1,138 @@
+// The examples as their readers would build and serve them, from the packed package, in Chromium.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { build, createServer, preview } from 'vite';
+import webpack from 'webpack';
+import { launchChromium, openPage } from '../browser/support/chromium.mjs';
+import { serve } from '../browser/support/static-server.mjs';
+import { makeProject, repository } from './support/packed-project.mjs';
+
+const run = promisify(execFile);
+const fairyTale = join(repository, 'models/fairy-tale');
+const beginning = 'Once upon a time';
+// Many hosts know no type for WebAssembly (B111).
+const types = { '.wasm': 'application/octet-stream' };
+let browser;
+let project;
+
+before(async () => {
+  project = await makeProject();
+  browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await project?.remove();
+});
+
+/** A copy of an example, with the package where `npm install` would put it. */
+async function copyExample(name) {
+  const folder = join(project.folder, name);
+  await cp(join(repository, 'examples', name), folder, { recursive: true });
+  await cp(project.installed, join(folder, 'node_modules/kvasm'), { recursive: true });
+  return folder;
+}
+
+/** Opens an example, and returns the text it writes; every .wasm that it fetched was one. */
+async function storyOf(url, { click = false } = {}) {
+  const { page, failures, close } = await openPage(browser);
+  const modules = [];
+  page.on('response', response => {
+    if (new URL(response.url()).pathname.endsWith('.wasm')) modules.push(response.body());
+  });
+  try {
+    await page.goto(new URL('?model=/model/', url).href);
+    if (click) await page.click('button');
+    const done = await page.waitForFunction(() => {
+      const story = document.querySelector('#story');
+      const status = document.querySelector('#status')?.textContent ?? '';
+      if (story.dataset.done || /^\d+ tokens$/.test(status)) return story.textContent;
+      // Whatever else is shown in the end is an error's message.
+      return document.forms[0]?.inert === false && status ? `failed: ${status}` : '';
+    });
+    const magic = (await Promise.all(modules)).map(bytes => bytes.toString('hex', 0, 4));
+    assert.ok(magic.length > 0, 'no .wasm was fetched');
+    for (const bytes of magic) assert.equal(bytes, '0061736d');
+    assert.deepEqual(failures, []);
+    return await done.jsonValue();
+  } finally {
+    await close();
+  }
+}
+
+function assertStory(text) {
+  assert.ok(text.startsWith(beginning), text);
+  assert.ok(text.length > beginning.length + 20, text);
+}
+
+async function storyServed(folders, path = '/', options = {}) {
+  const server = await serve({ folders: { '/model/': fairyTale, ...folders }, types });
+  try {
+    return await storyOf(new URL(path, server.url), options);
+  } finally {
+    await server.close();
+  }
+}
+
+test('Vite: the dev server, the build and the preview generate without configuration (B109)', async t => {
+  const root = await copyExample('vite');
+  await cp(fairyTale, join(root, 'public/model'), { recursive: true });
+  const base = { root, configFile: false, logLevel: 'warn' };
+  const host = '127.0.0.1';
+
+  await t.test('dev', async () => {
+    const server = await createServer({ ...base, server: { host, port: 0 } });
+    try {
+      await server.listen();
+      assertStory(await storyOf(server.resolvedUrls.local[0], { click: true }));
+    } finally {
+      await server.close();
+    }
+  });
+
+  await t.test('build, under a strict Content-Security-Policy (B108)', async () => {
+    await build(base);
+    assertStory(await storyServed({ '/': join(root, 'dist') }, '/', { click: true }));
+  });
+
+  await t.test('preview', async () => {
+    const server = await preview({ ...base, preview: { host, port: 0 } });
+    try {
+      assertStory(await storyOf(server.resolvedUrls.local[0], { click: true }));
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+test('webpack 5 needs no configuration, in any folder of a host', async () => {
+  const folder = await copyExample('vite');
+  const path = join(project.folder, 'webpack-output');
+  const options = { context: folder, mode: 'production', entry: './src/main.js', output: { path } };
+  const stats = await promisify(webpack)(options);
+  assert.deepEqual(stats.toJson({ all: false, errors: true, warnings: true }).errors, []);
+  const html = await readFile(join(folder, 'index.html'), 'utf8');
+  const script = '<script type="module" src="/src/main.js">';
+  assert.ok(html.includes(script));
+  await writeFile(join(path, 'index.html'), html.replace(script, '<script src="./main.js">'));
+  assertStory(await storyServed({ '/some/where/': path }, '/some/where/', { click: true }));
+});
+
+test('esbuild bundles the page, with the rest copied beside it', async () => {
+  const folder = await copyExample('esbuild');
+  const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const path = `${join(repository, 'node_modules/.bin')}:${process.env.PATH}`;
+  await run('sh', ['-c', scripts.build], { cwd: folder, env: { ...process.env, PATH: path } });
+  assertStory(await storyServed({ '/deep/er/': join(folder, 'www') }, '/deep/er/'));
+});
+
+test('a plain page needs no bundler, in any folder of a host', async () => {
+  const page = await copyExample('plain-page');
+  const folders = { '/pages/kvasm/': join(project.installed, 'dist'), '/pages/': page };
+  assertStory(await storyServed(folders, '/pages/'));
+});
