@@ -16,9 +16,8 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
-#include "formats/safetensors.h"
-#include "model/gpt2_checkpoint.h"
 #include "model/gpt2_config.h"
+#include "model/gpt2_loader.h"
 
 namespace kvasm {
 namespace {
@@ -44,6 +43,13 @@ struct JsConfig {
   double layer_norm_epsilon;
   int eos_token_id;
 };
+
+JsConfig ToJs(const Gpt2Config& c) {
+  const auto i = [](size_t n) { return static_cast<int>(n); };
+  return {i(c.n_layer),    i(c.n_head),          i(c.n_kv_head),
+          i(c.n_embd),     i(c.n_inner),         i(c.n_positions),
+          i(c.vocab_size), c.layer_norm_epsilon, c.eos_token_id};
+}
 
 struct JsEngineOptions {
   double context_length;
@@ -151,13 +157,7 @@ class JsEngine {
  public:
   explicit JsEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
-  JsConfig config() const {
-    const Gpt2Config& c = engine_->config();
-    const auto i = [](size_t n) { return static_cast<int>(n); };
-    return {i(c.n_layer),    i(c.n_head),          i(c.n_kv_head),
-            i(c.n_embd),     i(c.n_inner),         i(c.n_positions),
-            i(c.vocab_size), c.layer_norm_epsilon, c.eos_token_id};
-  }
+  JsConfig config() const { return ToJs(engine_->config()); }
 
   JsMemory memory() const {
     const MemoryUse m = engine_->Memory();
@@ -244,14 +244,10 @@ class JsLoader {
                  .kv_bytes = static_cast<size_t>(options.kv_bytes),
                  .prefix_cache = options.prefix_cache,
                  .prefill_chunk = static_cast<size_t>(options.prefill_chunk)} {
-    StatusOr<Gpt2Config> config = ParseGpt2Config(config_json);
-    if (!config.ok()) {
-      status_ = config.status();
-      return;
+    status_ = loader_.SetConfig(config_json);
+    if (status_.ok()) {
+      status_ = Allocate(kStagingBytes, "the staging buffer", &staging_);
     }
-    sink_ = std::make_unique<Gpt2CheckpointSink>(config.value());
-    reader_ = std::make_unique<SafetensorsReader>(sink_.get());
-    status_ = Allocate(kStagingBytes, "the staging buffer", &staging_);
   }
   JsLoader(const JsLoader&) = delete;
   JsLoader& operator=(const JsLoader&) = delete;
@@ -261,21 +257,31 @@ class JsLoader {
     return ToJs(reinterpret_cast<uintptr_t>(staging_.data()));
   }
   double StagingSize() const { return ToJs(staging_.size()); }
+  JsStatus SetIndex(const std::string& json) {
+    if (status_.ok()) status_ = loader_.SetIndex(json);
+    return status();
+  }
+  val Shards() const { return val::array(loader_.shards()); }
+  JsStatus NextFile(const std::string& name) {
+    if (status_.ok()) status_ = loader_.NextFile(name);
+    return status();
+  }
   JsStatus Consume(double count) {
     if (status_.ok()) {
-      status_ = reader_->Consume(staging_.data(), static_cast<size_t>(count));
+      status_ = loader_.Consume(staging_.data(), static_cast<size_t>(count));
     }
     return status();
   }
-  double FileBytes() const {
-    return reader_ ? static_cast<double>(reader_->file_bytes()) : 0;
+  double FileBytes() const { return static_cast<double>(loader_.file_bytes()); }
+  val Config() const {
+    return loader_.config() == nullptr ? val::null() : val(ToJs(*loader_.config()));
   }
   JsStatus Finish() {
-    if (status_.ok()) status_ = reader_->Finish();
+    if (status_.ok()) status_ = loader_.Finish();
     if (!status_.ok()) return status();
     staging_ = {};
     StatusOr<std::unique_ptr<Engine>> engine =
-        Engine::Create(std::move(sink_->weights()), options_);
+        Engine::Create(std::move(loader_.weights()), options_);
     if (engine.ok()) {
       engine_ = std::move(*engine);
     } else {
@@ -288,8 +294,7 @@ class JsLoader {
  private:
   EngineOptions options_;
   Status status_;
-  std::unique_ptr<Gpt2CheckpointSink> sink_;
-  std::unique_ptr<SafetensorsReader> reader_;
+  Gpt2Loader loader_;
   AlignedBuffer<uint8_t> staging_;
   std::unique_ptr<Engine> engine_;
 };
@@ -369,10 +374,14 @@ EMSCRIPTEN_BINDINGS(kvasm) {
   emscripten::class_<JsLoader>("Loader")
       .constructor<const std::string&, const JsEngineOptions&>()
       .function("status", &JsLoader::status)
+      .function("setIndex", &JsLoader::SetIndex)
+      .function("shards", &JsLoader::Shards)
+      .function("nextFile", &JsLoader::NextFile)
       .function("stagingAddress", &JsLoader::StagingAddress)
       .function("stagingSize", &JsLoader::StagingSize)
       .function("consume", &JsLoader::Consume)
       .function("fileBytes", &JsLoader::FileBytes)
+      .function("config", &JsLoader::Config)
       .function("finish", &JsLoader::Finish)
       .function("takeEngine", &JsLoader::TakeEngine, allow_raw_pointers());
 }

@@ -60,18 +60,33 @@ export interface WasmPrefixStats {
   readonly evictions: number;
 }
 
-/** Takes a safetensors file as it arrives: fill the staging buffer, consume, repeat, finish. */
+/**
+ * Takes the weights' files as they arrive: fill the staging buffer, consume, repeat, finish. One file needs no more; the
+ * shards of an index are announced by `setIndex`, and each begins with `nextFile`.
+ */
 export interface WasmLoader {
   /** Why the constructor failed (a bad config), or ok. */
   status(): WasmStatus;
+  /**
+   * The text of model.safetensors.index.json, before any weights. It must list all that the model needs. A tensor that it
+   * does not list is an error if the model would use it, and is skipped otherwise; in which shard a listed one is does
+   * not matter.
+   */
+  setIndex(json: string): WasmStatus;
+  /** The names of the files that lie beside the index, each once, sorted. Empty without an index. */
+  shards(): string[];
+  /** Ends the file before, if there was one, and begins the next. `name` is for messages. */
+  nextFile(name: string): WasmStatus;
   /** Where in HEAPU8 the next bytes go. HEAPU8 must be read anew from the module each time: memory may have grown. */
   stagingAddress(): number;
   stagingSize(): number;
   /** Consumes the first `byteCount` bytes of the staging buffer. */
   consume(byteCount: number): WasmStatus;
-  /** The size that the header announces for the whole file in bytes; 0 while the header is incomplete. */
+  /** The size that the header announces for the whole current file in bytes; 0 while the header is incomplete. */
   fileBytes(): number;
-  /** Checks that the file was complete, and builds the engine. */
+  /** Null until it is known: from the start, or, where the weights' file brings it, after its header. */
+  config(): WasmConfig | null;
+  /** Checks that the last file was complete and that no tensor is missing, and builds the engine. */
   finish(): WasmStatus;
   /** The engine; once, after `finish` was ok. The loader may then be deleted. */
   takeEngine(): WasmEngine;

@@ -11,14 +11,8 @@ namespace {
 
 using Shape = std::vector<uint64_t>;
 
-constexpr std::string_view kPrefix = "transformer.";
-constexpr std::string_view kLmHead = "lm_head.weight";
-constexpr std::string_view kLmHeadBias = "lm_head.bias";
-
-std::string_view WithoutPrefix(std::string_view name) {
-  if (name.substr(0, kPrefix.size()) == kPrefix) name.remove_prefix(kPrefix.size());
-  return name;
-}
+constexpr char kLmHead[] = "lm_head.weight";
+constexpr char kLmHeadBias[] = "lm_head.bias";
 
 std::string ToString(const Shape& shape) {
   std::string text = "[";
@@ -29,22 +23,38 @@ std::string ToString(const Shape& shape) {
   return text + "]";
 }
 
-// Calls visit(name, shape) for each tensor that a layer of the config must have.
+// What says which tensors there must be, for messages.
+const char* ConfigOf(CheckpointFormat format) {
+  return format == CheckpointFormat::kGguf ? "its metadata" : "config.json";
+}
+
+// Calls visit(name, shape) for each tensor that the config calls for, until one call
+// returns an error: a config that claims a million layers costs nothing.
 template <class Visit>
-void ForEachLayerTensor(const Gpt2Config& c, size_t layer, Visit visit) {
-  const std::string h = "h." + std::to_string(layer) + ".";
-  visit(h + "ln_1.weight", Shape{c.n_embd});
-  visit(h + "ln_1.bias", Shape{c.n_embd});
-  visit(h + "attn.c_attn.weight", Shape{c.n_embd, c.n_qkv()});
-  visit(h + "attn.c_attn.bias", Shape{c.n_qkv()});
-  visit(h + "attn.c_proj.weight", Shape{c.n_embd, c.n_embd});
-  visit(h + "attn.c_proj.bias", Shape{c.n_embd});
-  visit(h + "ln_2.weight", Shape{c.n_embd});
-  visit(h + "ln_2.bias", Shape{c.n_embd});
-  visit(h + "mlp.c_fc.weight", Shape{c.n_embd, c.n_inner});
-  visit(h + "mlp.c_fc.bias", Shape{c.n_inner});
-  visit(h + "mlp.c_proj.weight", Shape{c.n_inner, c.n_embd});
-  visit(h + "mlp.c_proj.bias", Shape{c.n_embd});
+Status ForEachTensor(const Gpt2Config& c, CheckpointFormat format, Visit visit) {
+  const auto linear = [&](const std::string& name, size_t n_in, size_t n_out) {
+    const bool is_conv1d = format == CheckpointFormat::kHuggingFace;
+    KVASM_RETURN_IF_ERROR(
+        visit(name + ".weight", is_conv1d ? Shape{n_in, n_out} : Shape{n_out, n_in}));
+    return visit(name + ".bias", Shape{n_out});
+  };
+  const auto layer_norm = [&](const std::string& name) {
+    KVASM_RETURN_IF_ERROR(visit(name + ".weight", Shape{c.n_embd}));
+    return visit(name + ".bias", Shape{c.n_embd});
+  };
+  KVASM_RETURN_IF_ERROR(visit("wte.weight", Shape{c.vocab_size, c.n_embd}));
+  KVASM_RETURN_IF_ERROR(visit("wpe.weight", Shape{c.n_positions, c.n_embd}));
+  KVASM_RETURN_IF_ERROR(layer_norm("ln_f"));
+  for (size_t l = 0; l < c.n_layer; ++l) {
+    const std::string h = "h." + std::to_string(l) + ".";
+    KVASM_RETURN_IF_ERROR(layer_norm(h + "ln_1"));
+    KVASM_RETURN_IF_ERROR(linear(h + "attn.c_attn", c.n_embd, c.n_qkv()));
+    KVASM_RETURN_IF_ERROR(linear(h + "attn.c_proj", c.n_embd, c.n_embd));
+    KVASM_RETURN_IF_ERROR(layer_norm(h + "ln_2"));
+    KVASM_RETURN_IF_ERROR(linear(h + "mlp.c_fc", c.n_embd, c.n_inner));
+    KVASM_RETURN_IF_ERROR(linear(h + "mlp.c_proj", c.n_inner, c.n_embd));
+  }
+  return OkStatus();
 }
 
 bool IsMaskBuffer(std::string_view name) {
@@ -55,62 +65,92 @@ bool IsMaskBuffer(std::string_view name) {
   return ends_with(".attn.bias") || ends_with(".attn.masked_bias");
 }
 
-using TensorsByName = std::unordered_map<std::string, const TensorInfo*>;
-
-Status CheckTensor(const TensorsByName& tensors, const std::string& name,
-                   const Shape& shape) {
-  const auto found = tensors.find(name);
-  if (found == tensors.end()) {
-    return Status(
-        StatusCode::kInvalidModel,
-        "the weights lack the tensor '" + name +
-            "' that config.json calls for; do the two files belong together?");
-  }
-  if (found->second->shape != shape) {
-    return Status(StatusCode::kInvalidModel,
-                  "tensor '" + found->second->name + "' has the shape " +
-                      ToString(found->second->shape) + ", but config.json calls for " +
-                      ToString(shape));
-  }
-  return OkStatus();
+Status Invalid(std::string problem) {
+  return Status(StatusCode::kInvalidModel, std::move(problem));
 }
 
-// Everything the config calls for is there, and the layers hold nothing else.
-Status CheckTensors(const Gpt2Config& c, const TensorsByName& tensors) {
-  Status status;
+}  // namespace
+
+Status Gpt2CheckpointSink::SetIndex(const SafetensorsIndex& index) {
+  for (const auto& [name, shard] : index.shard_of) {
+    if (!listed_.emplace(CanonicalTensorName(format_, name), shard).second) {
+      return Invalid("model.safetensors.index.json: it lists '" + name +
+                     "' both with and without the prefix 'transformer.'");
+    }
+  }
+  return ForEachTensor(config_, format_, [&](const std::string& name, const Shape&) {
+    if (listed_.count(name) > 0) return OkStatus();
+    return Invalid("model.safetensors.index.json: it lacks the tensor '" + name +
+                   "' that config.json calls for; do the two files belong together?");
+  });
+}
+
+Status Gpt2CheckpointSink::CheckTensors(const std::vector<TensorInfo>& tensors) {
+  std::unordered_map<std::string, const TensorInfo*> by_name;
+  for (const TensorInfo& tensor : tensors) {
+    const std::string name = CanonicalTensorName(format_, tensor.name);
+    if (!by_name.emplace(name, &tensor).second) {
+      return Invalid("the weights hold '" + name +
+                     "' both with and without the prefix 'transformer.'");
+    }
+    const auto [seen, is_new] = seen_.emplace(name, file_);
+    if (!is_new) {
+      return Invalid("tensor '" + tensor.name + "' is in two files, '" + seen->second +
+                     "' and '" + file_ + "'");
+    }
+  }
   std::unordered_set<std::string> known;
   const auto check = [&](const std::string& name, const Shape& shape) {
-    if (status.ok()) status = CheckTensor(tensors, name, shape);
     known.insert(name);
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      if (!listed_.empty()) return OkStatus();  // It may be in another file.
+      return Invalid("the weights lack the tensor '" + FileTensorName(format_, name) +
+                     "' that " + ConfigOf(format_) + " calls for" +
+                     (format_ == CheckpointFormat::kGguf
+                          ? ""
+                          : "; do the two files belong together?"));
+    }
+    if (found->second->shape == shape) return OkStatus();
+    return Invalid("tensor '" + found->second->name + "' has the shape " +
+                   ToString(found->second->shape) + ", but " + ConfigOf(format_) +
+                   " calls for " + ToString(shape));
   };
-  check("wte.weight", {c.vocab_size, c.n_embd});
-  check("wpe.weight", {c.n_positions, c.n_embd});
-  check("ln_f.weight", {c.n_embd});
-  check("ln_f.bias", {c.n_embd});
-  // Stops at the first missing tensor, so a config that claims a million layers costs
-  // nothing.
-  for (size_t l = 0; l < c.n_layer && status.ok(); ++l) ForEachLayerTensor(c, l, check);
-  if (tensors.count(std::string(kLmHead)) > 0) {
-    check(std::string(kLmHead), {c.vocab_size, c.n_embd});
+  KVASM_RETURN_IF_ERROR(ForEachTensor(config_, format_, check));
+  if (by_name.count(kLmHead) > 0) {
+    KVASM_RETURN_IF_ERROR(check(kLmHead, {config_.vocab_size, config_.n_embd}));
   }
-  if (tensors.count(std::string(kLmHeadBias)) > 0) {
-    check(std::string(kLmHeadBias), {c.vocab_size});
+  if (by_name.count(kLmHeadBias) > 0) {
+    KVASM_RETURN_IF_ERROR(check(kLmHeadBias, {config_.vocab_size}));
   }
-  KVASM_RETURN_IF_ERROR(std::move(status));
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : by_name) {
     if (name.substr(0, 2) == "h." && known.count(name) == 0 && !IsMaskBuffer(name)) {
-      return Status(StatusCode::kInvalidModel,
-                    "the layers hold the tensor '" + tensor->name +
-                        "', which is no part of the GPT-2 that config.json describes");
+      return Invalid("the layers hold the tensor '" + tensor->name +
+                     "', which is no part of the GPT-2 that " + ConfigOf(format_) +
+                     " describes");
+    }
+    if (!listed_.empty() && known.count(name) > 0 && listed_.count(name) == 0) {
+      return Invalid("tensor '" + tensor->name + "' is in the file '" + file_ +
+                     "', but model.safetensors.index.json does not list it; download "
+                     "both again");
     }
   }
   return OkStatus();
 }
 
-}  // namespace
+Status Gpt2CheckpointSink::CreateWeights(bool separate_lm_head) {
+  StatusOr<Gpt2Weights> weights = Gpt2Weights::Create(config_, separate_lm_head);
+  if (!weights.ok()) return weights.status();
+  weights_ = std::move(*weights);
+  targets_by_name_ = MakeTargets();
+  return OkStatus();
+}
 
 Gpt2CheckpointSink::TargetsByName Gpt2CheckpointSink::MakeTargets() {
   TargetsByName targets;
+  const Target::Kind linear_kind = format_ == CheckpointFormat::kGguf
+                                       ? Target::Kind::kLinear
+                                       : Target::Kind::kConv1d;
   const auto rows = [&](const std::string& name, AlignedBuffer<float>* buffer,
                         size_t n) {
     targets[name] = {Target::Kind::kRows, nullptr, buffer->data(), n, PaddedSize(n)};
@@ -119,8 +159,8 @@ Gpt2CheckpointSink::TargetsByName Gpt2CheckpointSink::MakeTargets() {
     rows(name + ".weight", &w->gain, config_.n_embd);
     rows(name + ".bias", &w->bias, config_.n_embd);
   };
-  const auto conv1d = [&](const std::string& name, LinearWeights* w) {
-    targets[name + ".weight"] = {Target::Kind::kConv1d, &w->weight};
+  const auto linear = [&](const std::string& name, LinearWeights* w) {
+    targets[name + ".weight"] = {linear_kind, &w->weight};
     rows(name + ".bias", &w->bias, w->weight.n_out());
   };
   targets["wte.weight"] = {Target::Kind::kLinear, &weights_.wte};
@@ -129,41 +169,63 @@ Gpt2CheckpointSink::TargetsByName Gpt2CheckpointSink::MakeTargets() {
     const std::string h = "h." + std::to_string(l) + ".";
     Gpt2LayerWeights& layer = weights_.layers[l];
     layer_norm(h + "ln_1", &layer.ln_1);
-    conv1d(h + "attn.c_attn", &layer.c_attn);
-    conv1d(h + "attn.c_proj", &layer.c_proj);
+    linear(h + "attn.c_attn", &layer.c_attn);
+    linear(h + "attn.c_proj", &layer.c_proj);
     layer_norm(h + "ln_2", &layer.ln_2);
-    conv1d(h + "mlp.c_fc", &layer.c_fc);
-    conv1d(h + "mlp.c_proj", &layer.mlp_c_proj);
+    linear(h + "mlp.c_fc", &layer.c_fc);
+    linear(h + "mlp.c_proj", &layer.mlp_c_proj);
   }
   layer_norm("ln_f", &weights_.ln_f);
-  targets[std::string(kLmHead)] = {Target::Kind::kLinear, &weights_.lm_head};
-  rows(std::string(kLmHeadBias), &weights_.lm_head_bias, config_.vocab_size);
+  targets[kLmHead] = {Target::Kind::kLinear, &weights_.lm_head};
+  rows(kLmHeadBias, &weights_.lm_head_bias, config_.vocab_size);
   return targets;
 }
 
 Status Gpt2CheckpointSink::OnTensors(const std::vector<TensorInfo>& tensors,
                                      std::vector<bool>* wanted) {
-  TensorsByName by_name;
-  for (const TensorInfo& tensor : tensors) {
-    if (!by_name.emplace(WithoutPrefix(tensor.name), &tensor).second) {
-      return Status(StatusCode::kInvalidModel,
-                    "the weights hold '" + std::string(WithoutPrefix(tensor.name)) +
-                        "' both with and without the prefix 'transformer.'");
-    }
+  const bool is_first = targets_by_name_.empty();
+  if (!is_first && listed_.empty()) {
+    return Status(StatusCode::kInvalidArgument,
+                  "a second file of weights needs model.safetensors.index.json");
   }
-  KVASM_RETURN_IF_ERROR(CheckTensors(config_, by_name));
-  StatusOr<Gpt2Weights> weights =
-      Gpt2Weights::Create(config_, by_name.count(std::string(kLmHead)) > 0);
-  if (!weights.ok()) return weights.status();
-  weights_ = std::move(*weights);
-
-  const TargetsByName targets = MakeTargets();
+  KVASM_RETURN_IF_ERROR(CheckTensors(tensors));
+  if (is_first) {
+    const NameMap& names = listed_.empty() ? seen_ : listed_;
+    KVASM_RETURN_IF_ERROR(CreateWeights(names.count(kLmHead) > 0));
+  }
+  targets_.clear();
   for (size_t t = 0; t < tensors.size(); ++t) {
-    const auto target = targets.find(std::string(WithoutPrefix(tensors[t].name)));
-    targets_.push_back(target == targets.end() ? Target() : target->second);
+    const auto target =
+        targets_by_name_.find(CanonicalTensorName(format_, tensors[t].name));
+    targets_.push_back(target == targets_by_name_.end() ? Target() : target->second);
     (*wanted)[t] = targets_.back().kind != Target::Kind::kSkip;
   }
   return OkStatus();
+}
+
+Status Gpt2CheckpointSink::Finish() const {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> missing;
+  for (const auto& [name, shard] : listed_) {
+    const bool is_needed = targets_by_name_.count(name) > 0;
+    if (is_needed && seen_.count(name) == 0) {
+      missing.push_back("'" + name + "' (" + shard + ")");
+    }
+  }
+  if (missing.empty()) return OkStatus();
+  std::sort(missing.begin(), missing.end());
+  std::string names;
+  for (size_t i = 0; i < std::min(missing.size(), kNamed); ++i) {
+    if (i > 0) names += ", ";
+    names += missing[i];
+  }
+  if (missing.size() > kNamed) {
+    names += " and " + std::to_string(missing.size() - kNamed) + " more";
+  }
+  return Invalid(
+      "model.safetensors.index.json lists tensors that are in none of the "
+      "files: " +
+      names);
 }
 
 void Gpt2CheckpointSink::OnElements(size_t tensor, uint64_t first,

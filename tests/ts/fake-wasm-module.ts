@@ -104,6 +104,22 @@ class FakeLoader implements WasmLoader {
     return this.#fake.options.configStatus ?? ok;
   }
 
+  setIndex(): WasmStatus {
+    return ok;
+  }
+
+  shards(): string[] {
+    return [];
+  }
+
+  nextFile(): WasmStatus {
+    return ok;
+  }
+
+  config(): WasmConfig {
+    return this.#fake.config;
+  }
+
   stagingAddress(): number {
     return this.#fake.heap.length - 4096;
   }

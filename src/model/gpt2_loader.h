@@ -1,0 +1,72 @@
+// From the bytes of a model's files to its weights.
+
+#ifndef KVASM_MODEL_GPT2_LOADER_H_
+#define KVASM_MODEL_GPT2_LOADER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "formats/safetensors.h"
+#include "formats/safetensors_index.h"
+#include "model/gpt2_checkpoint.h"
+#include "model/gpt2_config.h"
+#include "model/gpt2_weights.h"
+
+namespace kvasm {
+
+// Takes the weights' files one after the other, each in pieces of any size.
+//
+//   SetConfig, Consume..., Finish                            one file
+//   SetConfig, SetIndex, (NextFile, Consume...)..., Finish   the shards of an index
+//
+// After an error, every further call returns it again.
+class Gpt2Loader {
+ public:
+  Gpt2Loader() = default;
+  // The readers and the sink hold addresses of members.
+  Gpt2Loader(const Gpt2Loader&) = delete;
+  Gpt2Loader& operator=(const Gpt2Loader&) = delete;
+
+  // The text of config.json.
+  Status SetConfig(std::string_view json);
+
+  // The text of model.safetensors.index.json, before the first byte of the weights.
+  Status SetIndex(std::string_view json);
+  const std::vector<std::string>& shards() const { return index_.shards; }
+
+  // The file before, if there was one, has ended, and this one begins. `name` is for
+  // messages.
+  Status NextFile(std::string name);
+  Status Consume(const uint8_t* bytes, size_t count);
+  // The last file has ended, and nothing is missing.
+  Status Finish();
+
+  // The size of the current file, as its header announces it; 0 until that is through.
+  uint64_t file_bytes() const { return reader_ ? reader_->file_bytes() : 0; }
+
+  // Once it is known; else null.
+  const Gpt2Config* config() const { return config_ ? &*config_ : nullptr; }
+
+  // Complete once Finish() was ok.
+  Gpt2Weights& weights() { return sink_->weights(); }
+
+ private:
+  Status Keep(Status status);
+  Status EndFile();
+
+  Status status_;
+  std::optional<Gpt2Config> config_;
+  SafetensorsIndex index_;
+  std::unique_ptr<Gpt2CheckpointSink> sink_;
+  std::unique_ptr<SafetensorsReader> reader_;
+};
+
+}  // namespace kvasm
+
+#endif  // KVASM_MODEL_GPT2_LOADER_H_
