@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +13,8 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "bindings/js_sequence.h"
+#include "bindings/js_values.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
 #include "model/gpt2_config.h"
@@ -25,18 +26,6 @@ namespace {
 using emscripten::val;
 
 constexpr size_t kStagingBytes = 256 * 1024;
-
-// Sizes are doubles in JavaScript: exact up to 2^53, beyond what a 32-bit memory holds.
-double ToJs(size_t n) { return static_cast<double>(n); }
-
-struct JsStatus {
-  std::string code;
-  std::string message;
-};
-
-JsStatus ToJs(const Status& status) {
-  return {StatusCodeName(status.code()), status.message()};
-}
 
 struct JsConfig {
   int n_layer, n_head, n_kv_head, n_embd, n_inner, n_positions, vocab_size;
@@ -67,90 +56,6 @@ struct JsMemory {
 
 struct JsPrefixStats {
   double lookups, hits, tokens_reused, blocks, evictions;
-};
-
-struct JsSequenceOptions {
-  int cache;
-  double temperature;
-  double top_k;
-  double top_p;
-  uint32_t seed_low;
-  uint32_t seed_high;
-  double vocab_limit;
-  bool shift;
-  double n_keep;
-  bool reuse_prefix;
-};
-
-SequenceOptions FromJs(const JsSequenceOptions& options) {
-  return {.cache = static_cast<CacheStrategy>(options.cache),
-          .sampler = {.temperature = static_cast<float>(options.temperature),
-                      .top_k = static_cast<size_t>(options.top_k),
-                      .top_p = static_cast<float>(options.top_p),
-                      .seed = static_cast<uint64_t>(options.seed_high) << 32 |
-                              options.seed_low},
-          .vocab_limit = static_cast<size_t>(options.vocab_limit),
-          .overflow = options.shift ? Overflow::kShift : Overflow::kStop,
-          .n_keep = static_cast<size_t>(options.n_keep),
-          .reuse_prefix = options.reuse_prefix};
-}
-
-template <typename T>
-val View(const std::vector<T>& values) {
-  return val(emscripten::typed_memory_view(values.size(), values.data()));
-}
-
-class JsSequence {
- public:
-  explicit JsSequence(StatusOr<std::unique_ptr<Sequence>> sequence)
-      : status_(sequence.status()) {
-    if (sequence.ok()) sequence_ = std::move(*sequence);
-  }
-
-  JsStatus status() const { return ToJs(sequence_ ? sequence_->status() : status_); }
-  uint32_t id() const { return sequence_->id(); }
-  void SetPaused(bool paused) { sequence_->set_paused(paused); }
-  double Remaining() const {
-    const size_t remaining = sequence_->remaining();
-    return remaining == std::numeric_limits<size_t>::max()
-               ? std::numeric_limits<double>::infinity()
-               : ToJs(remaining);
-  }
-  double Computed() const { return ToJs(sequence_->computed()); }
-  double Reused() const { return ToJs(sequence_->reused()); }
-  val Ids() const {
-    return val(emscripten::typed_memory_view(sequence_->ids().size(),
-                                             sequence_->ids().data()));
-  }
-  val Logits() const {
-    const float* logits = sequence_->logits();
-    if (logits == nullptr) return val::null();
-    return val(emscripten::typed_memory_view(sequence_->engine()->config().vocab_size,
-                                             logits));
-  }
-  JsStatus Append(const val& ids, const JsSequenceOptions& options) {
-    return ToJs(sequence_->Append(
-        emscripten::convertJSArrayToNumberVector<int32_t>(ids), FromJs(options)));
-  }
-  JsStatus Truncate(double size) {
-    return ToJs(sequence_->Truncate(static_cast<size_t>(size)));
-  }
-  JsSequence* Fork() const { return new JsSequence(sequence_->Fork()); }
-  JsStatus Save() {
-    StatusOr<std::vector<uint8_t>> saved = sequence_->Save();
-    if (saved.ok()) saved_ = std::move(*saved);
-    return ToJs(saved.status());
-  }
-  val TakeSaved() {
-    const val copy = val::global("Uint8Array").new_(View(saved_));
-    saved_ = {};
-    return copy;
-  }
-
- private:
-  std::unique_ptr<Sequence> sequence_;
-  Status status_;
-  std::vector<uint8_t> saved_;
 };
 
 class JsEngine {
@@ -303,9 +208,6 @@ class JsLoader {
 
 EMSCRIPTEN_BINDINGS(kvasm) {
   using emscripten::allow_raw_pointers;
-  emscripten::value_object<JsStatus>("Status")
-      .field("code", &JsStatus::code)
-      .field("message", &JsStatus::message);
   emscripten::value_object<JsConfig>("Config")
       .field("nLayer", &JsConfig::n_layer)
       .field("nHead", &JsConfig::n_head)
@@ -338,31 +240,6 @@ EMSCRIPTEN_BINDINGS(kvasm) {
       .field("tokensReused", &JsPrefixStats::tokens_reused)
       .field("blocks", &JsPrefixStats::blocks)
       .field("evictions", &JsPrefixStats::evictions);
-  emscripten::value_object<JsSequenceOptions>("SequenceOptions")
-      .field("cache", &JsSequenceOptions::cache)
-      .field("temperature", &JsSequenceOptions::temperature)
-      .field("topK", &JsSequenceOptions::top_k)
-      .field("topP", &JsSequenceOptions::top_p)
-      .field("seedLow", &JsSequenceOptions::seed_low)
-      .field("seedHigh", &JsSequenceOptions::seed_high)
-      .field("vocabLimit", &JsSequenceOptions::vocab_limit)
-      .field("shift", &JsSequenceOptions::shift)
-      .field("nKeep", &JsSequenceOptions::n_keep)
-      .field("reusePrefix", &JsSequenceOptions::reuse_prefix);
-  emscripten::class_<JsSequence>("Sequence")
-      .function("status", &JsSequence::status)
-      .function("id", &JsSequence::id)
-      .function("setPaused", &JsSequence::SetPaused)
-      .function("remaining", &JsSequence::Remaining)
-      .function("computed", &JsSequence::Computed)
-      .function("reused", &JsSequence::Reused)
-      .function("ids", &JsSequence::Ids)
-      .function("logits", &JsSequence::Logits)
-      .function("append", &JsSequence::Append)
-      .function("truncate", &JsSequence::Truncate)
-      .function("fork", &JsSequence::Fork, allow_raw_pointers())
-      .function("save", &JsSequence::Save)
-      .function("takeSaved", &JsSequence::TakeSaved);
   emscripten::class_<JsEngine>("Engine")
       .function("config", &JsEngine::config)
       .function("memory", &JsEngine::memory)

@@ -152,7 +152,7 @@ export class WorkerClient {
         this.#generations.get(message.id)?.started(message.sequence);
         break;
       case 'chunk':
-        this.#generations.get(message.id)?.chunk({ token: message.token, text: message.text });
+        this.#generations.get(message.id)?.chunk(message.chunk);
         break;
       case 'finished':
         this.#generation(message.id)?.finish(message.summary);

@@ -11,6 +11,7 @@ const generateOptionNames = [
   'topK',
   'topP',
   'seed',
+  'logprobs',
   'stopTokens',
   'allowSpecial',
   'cache',
@@ -58,7 +59,7 @@ export function generateRequest(
 ): GenerateRequest {
   checkNames('generate', options, generateOptionNames);
   checkSignal(options.signal);
-  const { maxTokens, temperature = 1, topK = 0, topP = 1, stopTokens } = options;
+  const { maxTokens, temperature = 1, topK = 0, topP = 1, logprobs, stopTokens } = options;
   const { seed = randomSeed(), cache = 'block', allowSpecial = false } = options;
   const { overflow = 'stop', nKeep = 0, reusePrefix = true } = options;
   if (maxTokens !== undefined) checkInteger('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER);
@@ -70,6 +71,7 @@ export function generateRequest(
     refuse('topP', topP, 'a number above 0 and up to 1');
   }
   checkInteger('seed', seed, 0, Number.MAX_SAFE_INTEGER, '2^53 - 1');
+  if (logprobs !== undefined) checkInteger('logprobs', logprobs, 0, Number.MAX_SAFE_INTEGER);
   checkBoolean('allowSpecial', allowSpecial);
   checkName('cache', cache, wasmCacheStrategies);
   if (inSession && cache !== 'block') refuse('cache', cache, "'block' in a session");
@@ -88,6 +90,7 @@ export function generateRequest(
     topK: Math.min(topK, vocabSize),
     topP,
     seed,
+    logprobs,
     stopTokens: stopTokens === undefined ? undefined : checkStopTokens(stopTokens),
     cache,
     overflow,

@@ -4,6 +4,7 @@ import { errorFor, type KvasmError, type KvasmErrorCode } from './errors.js';
 import type {
   CacheStrategy,
   EngineInfo,
+  GenerateChunk,
   GenerateResult,
   KvDtype,
   LoadProgress,
@@ -56,6 +57,7 @@ export interface GenerateRequest {
   readonly topK: number;
   readonly topP: number;
   readonly seed: number;
+  readonly logprobs: number | undefined;
   readonly stopTokens: readonly number[] | undefined;
   readonly cache: CacheStrategy;
   readonly overflow: Overflow;
@@ -123,7 +125,7 @@ export type WorkerMessage =
   | { readonly type: 'progress'; readonly id: number; readonly progress: LoadProgress }
   | { readonly type: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] }
   | { readonly type: 'started'; readonly id: number; readonly sequence: number }
-  | { readonly type: 'chunk'; readonly id: number; readonly token: number; readonly text: string }
+  | { readonly type: 'chunk'; readonly id: number; readonly chunk: GenerateChunk }
   | { readonly type: 'finished'; readonly id: number; readonly summary: GenerateSummary }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorMessage }
   /** The WebAssembly instance is beyond use. */

@@ -113,6 +113,11 @@ export interface GenerateOptions {
   topP?: number;
   /** An integer from 0 to 2^53 - 1. The same seed, prompt and options give the same tokens. Default: random. */
   seed?: number;
+  /**
+   * Tell with each token its log-probability, and the likeliest this many tokens with theirs; 0 or more. Default: off. They
+   * are natural logarithms of the model's own distribution: before temperature and all else that these options do to it.
+   */
+  logprobs?: number;
   /** Ids that end the generation; not part of the output. Default: the end-of-text id. */
   stopTokens?: readonly number[];
   /** Read control tokens such as `<|endoftext|>` that a text prompt spells out. Default false. */
@@ -135,11 +140,24 @@ export interface GenerateOptions {
 /** Text, or token ids in any array or typed array; arrays of the same ids are the same prompt. */
 export type Prompt = string | ArrayLike<number> | ArrayLike<bigint>;
 
+/** A token, and the natural logarithm of the probability that the model gives it. */
+export interface TokenLogprob {
+  readonly token: number;
+  /** The token alone, with U+FFFD for a part of a character. */
+  readonly text: string;
+  /** At most 0; -Infinity for a probability of 0. */
+  readonly logprob: number;
+}
+
 /** One generated token. */
 export interface GenerateChunk {
   readonly token: number;
   /** The characters that this token completes; empty while a UTF-8 character is incomplete. */
   readonly text: string;
+  /** With the option `logprobs`: the token's. */
+  readonly logprob?: number;
+  /** With the option `logprobs`: the likeliest tokens, the likeliest first, whether or not one of them was drawn. */
+  readonly topLogprobs?: readonly TokenLogprob[];
 }
 
 /** `stop`: a stop token was drawn. `length`: maxTokens, or the end of the context. */

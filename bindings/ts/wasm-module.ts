@@ -162,6 +162,11 @@ export interface WasmSequence {
   ids(): Int32Array;
   /** [vocabSize]: what the last token was drawn from, if that was in the last step. A view, as of `step`. */
   logits(): Float32Array | null;
+  /**
+   * The log-probability of the last token drawn; then the id and the log-probability of each of the `count` likeliest. While
+   * logits() is not null; `count` at most the ids that may be drawn. A view, as of `step`.
+   */
+  logProbabilities(count: number): Float64Array;
   /** Goes on with more ids and new options (the cache strategy stays). An error changes nothing. */
   append(ids: Int32Array, options: WasmSequenceOptions): WasmStatus;
   /** Rolls back to the first `size` ids. */

@@ -52,6 +52,10 @@ const float* Sequence::logits() const {
   return logits_row_ == kNoLogits ? nullptr : engine_->model_.logits(logits_row_);
 }
 
+float Sequence::LogProbabilities(std::span<TokenLogProbability> top) const {
+  return kvasm::LogProbabilities(logits(), sampler_->vocab_size(), ids_.back(), top);
+}
+
 Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& options) {
   KVASM_RETURN_IF_ERROR(engine_->CheckIds(ids));
   const size_t size = ids_.size() + ids.size();

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "cache/kv_cache.h"
 #include "engine/engine.h"
+#include "sampling/log_probabilities.h"
 #include "sampling/sampler.h"
 
 namespace kvasm {
@@ -75,6 +76,11 @@ class Sequence {
   // [vocab_size]: what the last token was drawn from. Valid until the next
   // Engine::Step.
   const float* logits() const;
+
+  // The log-probability of the last token drawn, and in `top` those of the likeliest:
+  // what the model says, before temperature and any other option, about the ids that
+  // may be drawn. Preconditions: logits() are valid, and so many ids may be drawn.
+  float LogProbabilities(std::span<TokenLogProbability> top) const;
 
   // A paused sequence takes no part in Engine::Step; new sequences are not paused.
   void set_paused(bool paused) { paused_ = paused; }

@@ -34,6 +34,9 @@ class Sampler {
   // infinity merely rules an id out.
   StatusOr<int32_t> Sample(const float* logits);
 
+  // Only ids below this are drawn.
+  size_t vocab_size() const { return vocab_size_; }
+
  private:
   struct Candidate {
     float logit;

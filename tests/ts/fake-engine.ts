@@ -225,6 +225,13 @@ export class FakeSequence implements WasmSequence {
     throw new Error('the package reads no logits yet');
   }
 
+  /** Of a model that gives the token drawn half of it, and each later letter half of the rest. */
+  logProbabilities(count: number): Float64Array {
+    const drawn = this.#ids.at(-1) ?? 0;
+    const likeliest = Array.from({ length: count }, (_, i) => [drawn + i, -(i + 1) * Math.LN2]);
+    return Float64Array.from([-Math.LN2, ...likeliest.flat()]);
+  }
+
   append(ids: Int32Array, options: WasmSequenceOptions): WasmStatus {
     this.#engine.fake.sequenceOptions.push(options);
     this.#options = options;

@@ -279,3 +279,37 @@ describe('generate', () => {
     expect((await engine.memory()).kv.used).toBe(0);
   });
 });
+
+describe('logprobs', () => {
+  it('come with each token when asked for, the likeliest tokens with their texts', async () => {
+    const { engine } = await loadFake({ nextToken: script(1, [72, 105, endOfText]) });
+    const chunks = await collect(engine.generate('>', { logprobs: 2 }));
+    const likelier = (token: number) => [
+      { token, text: String.fromCharCode(token), logprob: -Math.LN2 },
+      { token: token + 1, text: String.fromCharCode(token + 1), logprob: -2 * Math.LN2 },
+    ];
+    expect(chunks).toEqual([
+      { token: 72, text: 'H', logprob: -Math.LN2, topLogprobs: likelier(72) },
+      { token: 105, text: 'i', logprob: -Math.LN2, topLogprobs: likelier(105) },
+    ]);
+  });
+
+  it('can be of the drawn tokens alone', async () => {
+    const { engine } = await loadFake();
+    const [chunk] = await collect(engine.generate('>', { maxTokens: 1, logprobs: 0 }));
+    expect(chunk).toMatchObject({ logprob: -Math.LN2, topLogprobs: [] });
+  });
+
+  it('are as many as the tokenizer has ids, at the most', async () => {
+    const { engine } = await loadFake({ nextToken: () => 0 });
+    const [chunk] = await collect(engine.generate('>', { maxTokens: 1, logprobs: 1e9 }));
+    expect(chunk?.topLogprobs).toHaveLength(257);
+    expect(chunk?.topLogprobs?.[255]).toMatchObject({ token: 255, text: '\ufffd' });
+  });
+
+  it('are left out by default', async () => {
+    const { engine } = await loadFake();
+    const [chunk] = await collect(engine.generate('>', { maxTokens: 1 }));
+    expect(Object.keys(chunk ?? {})).toEqual(['token', 'text']);
+  });
+});

@@ -34,6 +34,7 @@ describe('options of generate', () => {
       topK: 0,
       topP: 1,
       seed: expect.any(Number),
+      logprobs: undefined,
       stopTokens: undefined,
       cache: 'block',
       overflow: 'stop',
@@ -50,6 +51,7 @@ describe('options of generate', () => {
       topK: fc.maxSafeNat(),
       topP: fc.double({ min: 0, minExcluded: true, max: 1, noNaN: true }),
       seed: fc.maxSafeNat(),
+      logprobs: fc.maxSafeNat(),
       stopTokens: fc.array(fc.nat()),
       cache: fc.constantFrom('block', 'concat', 'none'),
       allowSpecial: fc.boolean(),
@@ -68,6 +70,7 @@ describe('options of generate', () => {
   it.each([
     ['maxTokens', 'an integer of at least 0'],
     ['topK', 'an integer of at least 0'],
+    ['logprobs', 'an integer of at least 0'],
     ['seed', 'an integer from 0 to 2^53 - 1'],
   ])('refuse a %s that is no natural number, and name it', (name, range) => {
     const bad = fc.oneof(notInteger, fc.integer({ max: -1 }), fc.constant(2 ** 53));

@@ -2,7 +2,7 @@ import { errorFor, InvalidArgumentError } from '../errors.js';
 import { emptyPrompt } from '../prompt.js';
 import { chunksAhead, type GenerateRequest, type GenerateSummary } from '../protocol.js';
 import { StreamDecoder } from '../tokenizer/stream-decoder.js';
-import type { FinishReason } from '../types.js';
+import type { FinishReason, GenerateChunk } from '../types.js';
 import {
   type WasmSequence,
   type WasmSequenceOptions,
@@ -24,7 +24,7 @@ export interface RunContext {
 }
 
 export interface RunOutput {
-  chunk(token: number, text: string): void;
+  chunk(chunk: GenerateChunk): void;
 }
 
 /** One generation, moved on by what the engine's steps did for its sequence. */
@@ -121,7 +121,21 @@ export class Run {
   #put(token: number, text: string): void {
     this.#ahead++;
     this.#sequence.setPaused(this.isPaused);
-    this.#output.chunk(token, text);
+    this.#output.chunk({ token, text, ...this.#logprobs() });
+  }
+
+  /** Of the token that the last step drew. */
+  #logprobs(): Pick<GenerateChunk, 'logprob' | 'topLogprobs'> {
+    const { logprobs } = this.#request;
+    if (logprobs === undefined) return {};
+    const { tokenizer, info } = this.#model;
+    const count = Math.min(logprobs, tokenizer.vocabSize, info.config.vocabSize);
+    const [logprob = 0, ...likeliest] = this.#sequence.logProbabilities(count);
+    const topLogprobs = Array.from({ length: count }, (_, i) => {
+      const [token = 0, logprob = 0] = likeliest.slice(2 * i, 2 * i + 2);
+      return { token, text: tokenizer.decode([token]), logprob };
+    });
+    return { logprob, topLogprobs };
   }
 
   #fail(): never {

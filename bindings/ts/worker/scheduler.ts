@@ -35,8 +35,9 @@ export class Scheduler {
 
   add(id: number, request: GenerateRequest, context: RunContext): void {
     this.#guard(id, () => {
-      const chunk = (token: number, text: string) => this.#post({ type: 'chunk', id, token, text });
-      const run = new Run(this.#model, request, context, { chunk });
+      const run = new Run(this.#model, request, context, {
+        chunk: chunk => this.#post({ type: 'chunk', id, chunk }),
+      });
       this.#runs.set(id, run);
       this.#callBySequence.set(run.sequence, id);
       this.#post({ type: 'started', id, sequence: run.sequence });
