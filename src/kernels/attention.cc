@@ -74,7 +74,7 @@ HWY_INLINE void Scores(const float* HWY_RESTRICT q, const KvHead& keys, KeyRange
     for (size_t d = 0; d < keys.head_dim; ++d) {
       const FloatVec qd = hn::Set(kFloatTag, q[d]);
       for (size_t v = 0; v < kVectorsPerGroup; ++v) {
-        sum[v] = hn::MulAdd(qd, LoadFloats(elements + d * kBlockTokens + v * kLanes),
+        sum[v] = MulAdd(qd, LoadFloats(elements + d * kBlockTokens + v * kLanes),
                             sum[v]);
       }
     }
@@ -106,7 +106,7 @@ HWY_INLINE void ValueColumns(const float* HWY_RESTRICT probabilities,
       if (token_scales) weight *= token_scales[j % kBlockTokens];
       const FloatVec p = hn::Set(kFloatTag, weight);
       for (size_t v = 0; v < kVectors; ++v) {
-        sum[v] = hn::MulAdd(p, LoadFloats(row + v * kLanes), sum[v]);
+        sum[v] = MulAdd(p, LoadFloats(row + v * kLanes), sum[v]);
       }
     }
   }

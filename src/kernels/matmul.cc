@@ -43,7 +43,7 @@ HWY_INLINE void AddInputs(const float* HWY_RESTRICT x, size_t x_stride,
     for (size_t r = 0; r < kRows; ++r) {
       const FloatVec xk = hn::Set(kFloatTag, x[r * x_stride + k]);
       for (size_t v = 0; v < kVectorsPerGroup; ++v) {
-        sum[r][v] = hn::MulAdd(xk, w[v], sum[r][v]);
+        sum[r][v] = MulAdd(xk, w[v], sum[r][v]);
       }
     }
   }
@@ -89,7 +89,7 @@ HWY_INLINE void MatVecTwoPanels(const float* HWY_RESTRICT x,
     const FloatVec xk = hn::Set(kFloatTag, x[k]);
     for (size_t v = 0; v < kVectors; ++v) {
       const float* w = panels[v / kVectorsPerGroup] + k * kPanel;
-      sum[v] = hn::MulAdd(xk, hn::Load(kFloatTag, w + v % kVectorsPerGroup * kLanes),
+      sum[v] = MulAdd(xk, hn::Load(kFloatTag, w + v % kVectorsPerGroup * kLanes),
                           sum[v]);
     }
   }

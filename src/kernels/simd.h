@@ -25,10 +25,23 @@ inline constexpr size_t kLanes = HWY_MAX_LANES_D(FloatTag);
 inline constexpr size_t kVectorsPerGroup = kGroup / kLanes;
 using FloatVec = hn::Vec<FloatTag>;
 
-// What hn::MulAdd does to one lane: fused where the target is, two roundings elsewhere.
-// The naive twins use it, so that they and the kernels agree to the bit.
+// a * b + c, with one rounding where the target can, else with two. Highway 1.2 does not
+// know of WebAssembly's relaxed instructions, which fuse on CPUs that do.
+HWY_INLINE FloatVec MulAdd(FloatVec a, FloatVec b, FloatVec c) {
+#if defined(__wasm_relaxed_simd__)
+  return FloatVec{wasm_f32x4_relaxed_madd(a.raw, b.raw, c.raw)};
+#else
+  return hn::MulAdd(a, b, c);
+#endif
+}
+
+// What MulAdd does to one lane. The naive twins use it, so that they and the kernels
+// agree to the bit.
 inline float ScalarMulAdd(float a, float b, float c) {
-#if HWY_NATIVE_FMA
+#if defined(__wasm_relaxed_simd__)
+  return hn::GetLane(
+      MulAdd(hn::Set(kFloatTag, a), hn::Set(kFloatTag, b), hn::Set(kFloatTag, c)));
+#elif HWY_NATIVE_FMA
   return std::fma(a, b, c);
 #else
   return a * b + c;
