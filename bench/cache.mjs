@@ -12,10 +12,11 @@ import { benchBatch } from './cache/batch.mjs';
 import { benchPrefix } from './cache/prefix.mjs';
 import { benchStrategies, SLOW_SHARE } from './cache/strategies.mjs';
 import { barChart } from './lib/bar-chart.mjs';
+import { describeContention } from './lib/contention.mjs';
 import { environment } from './lib/environment.mjs';
 import { interleave } from './lib/interleave.mjs';
 import { markdownTable } from './lib/markdown.mjs';
-import { digits, summarise, withRange } from './lib/statistics.mjs';
+import { digits } from './lib/statistics.mjs';
 
 const USAGE = `Usage: bench/cache.mjs [options]
 
@@ -74,13 +75,6 @@ async function loadModel() {
   return loadEngine(module, MODEL, { prefixCache: true, kvBytes });
 }
 
-function contention(results) {
-  const cores = summarise(results.flatMap(result => result.foreignCores));
-  if (Number.isNaN(cores.median)) return 'not measured: there is no /proc/stat';
-  const state = cores.max < 0.1 ? 'quiet' : 'shared with other work';
-  return `${state}: others used ${withRange(cores)} processors, by round`;
-}
-
 function report(results, { reps }, facts) {
   const settings = [
     `Node ${facts.node}, the wasm build ${VARIANT} with the SHA-256 ${facts.build}..., one thread; commit ${facts.commit}`,
@@ -134,7 +128,7 @@ async function main() {
   }
   const facts = {
     ...environment(`dist/wasm/kvasm-${VARIANT}.wasm`),
-    contention: contention(results),
+    contention: describeContention(results.flatMap(result => result.foreignCores)),
   };
   const text = report(results, settings, facts);
   process.stdout.write(text);

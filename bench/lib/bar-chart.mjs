@@ -7,19 +7,21 @@ const LABEL_WIDTH = 190;
 const VALUE_WIDTH = 130;
 const BAR = 18;
 const GAP = 6;
+const ACCENT = '#3b6fb6';
+const MUTED = '#a9b4c2';
 const escapeXml = text => String(text).replace(/[&<>"]/g, letter => `&#${letter.codePointAt(0)};`);
 
 const text = (x, y, content, attributes = '') =>
   `<text x="${x}" y="${y}" ${attributes}>${escapeXml(content)}</text>`;
 
 /** A bar from 0 to the median, and a whisker over the range. */
-function bar({ label, value }, y, perUnit) {
+function bar({ label, value, isMuted = false }, y, perUnit) {
   const width = Math.max(1, value.median * perUnit);
   const middle = y + BAR / 2;
   const [from, to] = [value.min, value.max].map(v => LABEL_WIDTH + v * perUnit);
   return [
     text(LABEL_WIDTH - 8, y + 13, label, 'text-anchor="end"'),
-    `<rect x="${LABEL_WIDTH}" y="${y}" width="${width.toFixed(1)}" height="${BAR}" rx="2" fill="#3b6fb6"/>`,
+    `<rect x="${LABEL_WIDTH}" y="${y}" width="${width.toFixed(1)}" height="${BAR}" rx="2" fill="${isMuted ? MUTED : ACCENT}"/>`,
     `<path d="M${from.toFixed(1)} ${middle}H${to.toFixed(1)}" stroke="#1a1a1a" stroke-width="1.5"/>`,
     text((Math.max(to, LABEL_WIDTH + width) + 6).toFixed(1), y + 13, digits(value.median)),
   ];
@@ -27,7 +29,7 @@ function bar({ label, value }, y, perUnit) {
 
 /**
  * @param {string} title
- * @param {{ title: string, bars: { label: string, value: { median, min, max } }[] }[]} groups the title names the unit
+ * @param {{ title: string, bars: { label: string, value: { median, min, max }, isMuted?: boolean }[] }[]} groups the title names the unit
  * @param {string[]} notes lines below
  */
 export function barChart(title, groups, notes) {

@@ -22,19 +22,29 @@ function ownSeconds() {
   return (user + system) / 1e6;
 }
 
-/** Starts measuring; the function it returns gives what has passed since. */
-export function startCpuMeter() {
-  const started = { busy: busySeconds(), own: ownSeconds(), wall: performance.now() };
-  return () => {
-    const seconds = (performance.now() - started.wall) / 1000;
-    const cpuSeconds = ownSeconds() - started.own;
-    const foreign = busySeconds() - started.busy - cpuSeconds;
-    return {
-      seconds,
-      /** Of this process. */
-      cpuSeconds,
-      /** Processors that others used, on average; NaN where that cannot be told. Coarse below a second. */
-      foreignCores: Math.max(0, foreign / seconds),
-    };
+/**
+ * What has passed between two readings of { wall, busy, own }, all in seconds: of the clock, of all processors' work, and
+ * of the work that counts as ours.
+ */
+export function usageBetween(before, after) {
+  const seconds = after.wall - before.wall;
+  const cpuSeconds = after.own - before.own;
+  const foreign = after.busy - before.busy - cpuSeconds;
+  return {
+    seconds,
+    /** Ours. */
+    cpuSeconds,
+    /** Processors that others used, on average; NaN where that cannot be told. Coarse below a second. */
+    foreignCores: Math.max(0, foreign / seconds),
   };
+}
+
+/**
+ * Starts measuring; the function it returns gives what has passed since.
+ * @param {() => number} [own] seconds of processor time that count as ours; by default those of this process alone
+ */
+export function startCpuMeter(own = ownSeconds) {
+  const read = () => ({ busy: busySeconds(), own: own(), wall: performance.now() / 1000 });
+  const before = read();
+  return () => usageBetween(before, read());
 }

@@ -30,6 +30,7 @@ export const isolation = {
  * @param {Record<string, string>} [site.types] file extension to content type, in place of the usual one
  * @param {string} [site.connect] another origin that the pages may fetch from
  * @param {{ bytesPerSecond: number }} [site.pace] of weights; may change meanwhile
+ * @param {(file: string) => void} [site.onFile] told each file from a folder that is sent
  * @returns {Promise<{ url: string, close(): Promise<void> }>} `url` ends in a slash
  */
 export async function serve({
@@ -57,6 +58,7 @@ export async function serve({
       response.writeHead(404, { 'Content-Type': 'text/plain' }).end('not here\n');
       return;
     }
+    rest.onFile?.(file);
     response.setHeader('Content-Length', size);
     send(file, response, extname(name) === '.safetensors' ? rest.pace : undefined);
   });

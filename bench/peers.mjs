@@ -1,0 +1,175 @@
+#!/usr/bin/env node
+
+// kvasm against what else runs GPT-2 on a browser's CPU, in one Chromium, at the shape of GPT-2 124M.
+
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { SHAPES } from '../scripts/fixtures/make-checkpoint.mjs';
+import { environment } from './lib/environment.mjs';
+import { openBrowser } from './peers/browser.mjs';
+import { ENTRANTS, PRECISIONS, selection } from './peers/entrants.mjs';
+import { measurements } from './peers/measure.mjs';
+import { makeModels } from './peers/models.mjs';
+import { measureTorch, torchIsMissing } from './peers/native.mjs';
+import { installPeers } from './peers/packages.mjs';
+import { promptMaker } from './peers/prompts.mjs';
+import { chart, markdownReport } from './peers/report.mjs';
+import { keyOf, Results } from './peers/results.mjs';
+import { runRounds } from './peers/rounds.mjs';
+import { targetLines } from './peers/targets.mjs';
+
+const USAGE = `Usage: bench/peers.mjs [options]
+
+Installs the peers and makes the models (2.3 GB) in build/peers at first. Prints its results, and writes those of a whole
+run (without --only and --shape) into bench/results/peers.md and peers.svg.
+
+  --reps N         rounds; each measures everything once (default: 3)
+  --threads LIST   numbers of threads (default: 1,2)
+  --only LIST      engines (kvasm, wllama, onnxruntime-web, torch, read-loop, strategies), precisions (f32, q8, q4), or both
+  --tokens N       tokens to decode (default: 200)
+  --prefill N      tokens of the prompt to prefill (default: 512)
+  --shape NAME     124M, or tiny to try the bench itself
+`;
+
+const RESULTS = new URL('results/', import.meta.url);
+const BYTES_PER_WEIGHT = { f32: 4, q8: 34 / 32, q4: 18 / 32 };
+
+function positive(name, text) {
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new Error(`--${name}: '${text}' is not a positive integer`);
+}
+
+function parseCommandLine() {
+  const { values } = parseArgs({
+    options: {
+      reps: { type: 'string', default: '3' },
+      threads: { type: 'string', default: '1,2' },
+      only: { type: 'string' },
+      tokens: { type: 'string', default: '200' },
+      prefill: { type: 'string', default: '512' },
+      shape: { type: 'string', default: '124M' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) return undefined;
+  const { shape, only } = values;
+  if (!Object.hasOwn(SHAPES, shape)) {
+    throw new Error(`--shape: '${shape}' is not one of ${Object.keys(SHAPES).join(', ')}`);
+  }
+  return {
+    shape,
+    reps: positive('reps', values.reps),
+    tokens: positive('tokens', values.tokens),
+    prefill: positive('prefill', values.prefill),
+    threads: values.threads.split(',').map(count => positive('threads', count)),
+    isSelected: selection(only?.split(',') ?? []),
+    isWhole: only === undefined && shape === '124M',
+  };
+}
+
+/** Everything to be measured in a round, in order; things to be compared are next to each other. */
+function planRound(settings, { measure, weights, torch }) {
+  const { threads, isSelected } = settings;
+  const items = [];
+  const weightBytes = new Map();
+  const add = (name, precision, count, run, more = {}) => {
+    if (!isSelected(name, precision)) return;
+    items.push({
+      key: keyOf(name, precision, count),
+      name,
+      precision,
+      threads: count,
+      run,
+      ...more,
+    });
+  };
+  for (const precision of Object.keys(PRECISIONS)) {
+    for (const count of threads) {
+      for (const entrant of ENTRANTS.filter(entrant => entrant.precision === precision)) {
+        const { engine, stored } = entrant;
+        const run = async () => {
+          const sample = await measure.engine(entrant, count);
+          if (engine === 'kvasm') weightBytes.set(precision, sample.facts.weightBytesPerToken);
+          return sample;
+        };
+        add(engine, precision, count, run, { stored });
+      }
+      add('read-loop', precision, count, async () => {
+        const bytes = weightBytes.get(precision) ?? weights * BYTES_PER_WEIGHT[precision];
+        return { bytes, ...(await measure.readLoop(bytes, count)) };
+      });
+      if (precision === 'f32') add('torch', precision, count, () => torch(count));
+    }
+  }
+  const most = Math.max(...threads);
+  add('strategies', 'f32', most, round => measure.strategies(ENTRANTS[0], most, round));
+  return items;
+}
+
+function describeRun(results, peers, chromium) {
+  const variants = new Set(
+    results.entries
+      .filter(({ name }) => name === 'kvasm')
+      .map(({ samples: [s] }) => s.facts.variant),
+  );
+  const hashes = [...variants].map(variant => ({
+    variant,
+    ...environment(`dist/wasm/kvasm-${variant}.wasm`),
+  }));
+  return {
+    ...(hashes[0] ?? environment('dist/wasm/kvasm-simd.wasm')),
+    builds: hashes.map(({ variant, build }) => ({ variant, hash: build })),
+    chromium,
+    peers: Object.entries(peers)
+      .filter(([name]) => name !== 'onnx-proto')
+      .map(([name, version]) => `${name} ${version}`)
+      .join(', '),
+  };
+}
+
+async function main() {
+  const settings = parseCommandLine();
+  if (settings === undefined) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const peers = installPeers();
+  const needed = ENTRANTS.filter(e => settings.isSelected(e.engine, e.precision)).map(e => e.model);
+  const models = await makeModels(settings.shape, needed);
+  const config = JSON.parse(await readFile(`${models}checkpoint/config.json`, 'utf8'));
+  const prompts = promptMaker(config.vocab_size);
+  const missing = await torchIsMissing();
+  const { tokens, prefill } = settings;
+
+  const browser = await openBrowser(models);
+  try {
+    const items = planRound(settings, {
+      measure: measurements({ visit: browser.visit, prompts, config, tokens, prefill }),
+      weights: 12 * config.n_layer * config.n_embd ** 2 + config.vocab_size * config.n_embd,
+      async torch(threads) {
+        if (missing !== undefined) throw new Error(missing);
+        return measureTorch(`${models}checkpoint`, { ...prompts.prompt(4, 222), tokens, threads });
+      },
+    });
+    const { samples, failures } = await runRounds(items, settings.reps, (round, key) =>
+      console.error(`round ${round + 1} of ${settings.reps}: ${key}`),
+    );
+    const results = new Results(items, samples);
+    const facts = describeRun(results, peers, browser.version);
+    const targets = targetLines(results, settings);
+    const text = markdownReport(results, { targets, failures, facts, settings });
+    process.stdout.write(text);
+    if (!settings.isWhole) return;
+    await mkdir(RESULTS, { recursive: true });
+    await writeFile(new URL('peers.md', RESULTS), text);
+    await writeFile(new URL('peers.svg', RESULTS), chart(results, { facts, settings }));
+  } finally {
+    await browser.close();
+  }
+}
+
+await main().catch(error => {
+  console.error(`peers: ${error.message}`);
+  process.exitCode = 1;
+});

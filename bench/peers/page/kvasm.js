@@ -1,0 +1,49 @@
+// Drives the built package as a page does that uses it without a bundler.
+
+import { Engine } from '/kvasm/index.js';
+
+/** Builds from before weights had types and engines had threads do what there was without being asked. */
+async function loadEngine(model, options) {
+  try {
+    return await Engine.load(model, options);
+  } catch (error) {
+    const isAll = options.dtype === 'f32' && options.threads === 1;
+    if (error.code !== 'invalid-argument' || !isAll) throw error;
+    return await Engine.load(model);
+  }
+}
+
+/** @param {{ model: string, dtype: string, threads: number }} options `model` is the URL of a folder */
+export async function load({ model, dtype, threads }) {
+  const engine = await loadEngine(model, { dtype, threads });
+  const { variant, threads: used, kvDtype, prefillChunk, config } = engine.info;
+  const { weights } = await engine.memory();
+  const facts = {
+    variant,
+    threads: used,
+    dtype: engine.info.dtype,
+    settings: `keys and values ${kvDtype}, ${prefillChunk} prompt tokens a pass`,
+    // The rows of the position table are not read, but for one.
+    weightBytesPerToken: weights - config.nPositions * config.nEmbd * 4,
+  };
+  return {
+    facts,
+    async generate({ ids, count, cache }) {
+      const options = {
+        maxTokens: count,
+        temperature: 0,
+        stopTokens: [],
+        reusePrefix: false,
+        cache,
+      };
+      const times = [];
+      let text = '';
+      const started = performance.now();
+      for await (const chunk of engine.generate(ids, options)) {
+        times.push(performance.now() - started);
+        text += chunk.text;
+      }
+      return { times, text };
+    },
+  };
+}
