@@ -24,6 +24,8 @@ namespace kvasm {
 namespace {
 
 using emscripten::val;
+// The one below would hide them.
+using kvasm::ToJs;
 
 constexpr size_t kStagingBytes = 256 * 1024;
 
