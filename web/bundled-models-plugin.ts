@@ -4,8 +4,9 @@ import { createReadStream } from 'node:fs';
 import { copyFile, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plugin } from 'vite';
-import type { BundledModel } from './src/bundled-models.ts';
-import { missingModelFiles, modelFileNames } from './src/model-files.ts';
+import { convertToGqa } from '../scripts/convert-to-gqa.mjs';
+import type { BundledModel } from './src/model/bundled-models.ts';
+import { missingModelFiles, modelFileNames } from './src/model/model-files.ts';
 
 const repository = join(import.meta.dirname, '..');
 
@@ -63,20 +64,49 @@ export function bundledModels(): Plugin {
 
 async function findModels(): Promise<FoundModel[]> {
   for (const { id, name, random, folder } of candidates) {
-    const files = new Map<string, string>();
-    let bytes = 0;
-    for (const fileName of modelFileNames) {
-      const path = join(repository, folder, fileName);
-      const size = await sizeOf(path);
-      if (size === undefined) continue;
-      files.set(fileName, path);
-      if (fileName === 'model.safetensors') bytes = size;
-    }
-    if (missingModelFiles(files).length === 0) {
-      return [{ listed: { id, name, random, folder: `models/${id}/`, bytes }, files }];
-    }
+    const model = await findModel({ id, name, random }, join(repository, folder));
+    if (!model) continue;
+    const grouped = await findModel(
+      { id: `${id}-grouped`, name: `${name}, one key/value head`, random, forLesson: true },
+      await groupedTwin(id, join(repository, folder)),
+    );
+    return grouped ? [model, grouped] : [model];
   }
   return [];
+}
+
+async function findModel(
+  about: Pick<BundledModel, 'id' | 'name' | 'random' | 'forLesson'>,
+  folder: string,
+): Promise<FoundModel | undefined> {
+  const files = new Map<string, string>();
+  let bytes = 0;
+  for (const fileName of modelFileNames) {
+    const path = join(folder, fileName);
+    const size = await sizeOf(path);
+    if (size === undefined) continue;
+    files.set(fileName, path);
+    if (fileName === 'model.safetensors') bytes = size;
+  }
+  if (missingModelFiles(files).length > 0) return undefined;
+  return { listed: { ...about, folder: `models/${about.id}/`, bytes }, files };
+}
+
+/** The folder of the same model with one key/value head for all query heads, made if it is older than the model. */
+async function groupedTwin(id: string, folder: string): Promise<string> {
+  const twin = join(repository, 'build/models', `${id}-grouped`);
+  const weights = 'model.safetensors';
+  if ((await timeOf(join(twin, weights))) < (await timeOf(join(folder, weights))))
+    await convertToGqa(folder, twin, 1);
+  return twin;
+}
+
+async function timeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch {
+    return 0;
+  }
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

@@ -16,7 +16,14 @@ export default defineConfig({
   appType: 'mpa',
   plugins: [bundledModels()],
   worker: { format: 'es' },
-  build: { target: 'es2022', modulePreload: { polyfill: false } },
+  build: {
+    target: 'es2022',
+    modulePreload: { polyfill: false },
+    // The package apart, so that the page's own weight can be told.
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'kvasm', test: /[\\/]dist[\\/]/ }] } },
+    },
+  },
   server: { headers: isolation, fs: { allow: ['..'] } },
   preview: { headers: isolation },
 });

@@ -39,13 +39,13 @@ async function loadFails(demo, page) {
 
 test('a wrong URL gives a sentence, leaves no worker, and what is right still loads', async () => {
   await onPage(async (demo, page) => {
-    await page.check('#source-remote');
+    await demo.chooseSource('remote');
     await demo.set({ 'remote-id': new URL('no/such/model', server.url).href });
     const error = await loadFails(demo, page);
     assert.match(error, /^A file of the model could not be loaded\. Check the name/);
     assert.match(error, /config\.json.*404/);
     await demo.workers(0);
-    await page.check('#source-tiny');
+    await demo.chooseSource('tiny');
     await demo.load();
     assert.ok(await page.isHidden('#model-error'));
   });
@@ -53,7 +53,7 @@ test('a wrong URL gives a sentence, leaves no worker, and what is right still lo
 
 test('a URL of a folder loads, and no URL at all is told', async () => {
   await onPage(async (demo, page) => {
-    await page.check('#source-remote');
+    await demo.chooseSource('remote');
     assert.match(await loadFails(demo, page), /^Enter a hub id or the URL/);
     await demo.set({ 'remote-id': ' ./models/tiny ' });
     await demo.load();
@@ -76,7 +76,7 @@ test('a hub id loads from the hub', async () => {
           if (!modelFiles.includes(file)) await route.fulfill({ status: 404, headers });
           else await route.fulfill({ body: await readFile(join(folder, file)), headers });
         });
-        await page.check('#source-remote');
+        await demo.chooseSource('remote');
         await demo.set({ 'remote-id': 'someone/a-model' });
         await demo.load();
         assert.match(await demo.text('model-status'), /^Ready: someone\/a-model\./);
@@ -92,7 +92,7 @@ test('a hub id loads from the hub', async () => {
 test('local files load, also one after the other', async () => {
   await onPage(async (demo, page) => {
     const expected = await demo.generate({ 'max-tokens': 40, seed: 3 });
-    await page.check('#source-files');
+    await demo.chooseSource('files');
     await page.setInputFiles('#model-files', join(folder, 'config.json'));
     assert.match(await demo.text('files-summary'), /Still needed: model\.safetensors, tokenizer/);
     await page.click('#load');
@@ -134,7 +134,7 @@ test('damaged weights give a sentence', async () => {
     });
     const files = await Promise.all(modelFiles.map(file));
     files[1].buffer = files[1].buffer.subarray(0, 100_000);
-    await page.check('#source-files');
+    await demo.chooseSource('files');
     await page.setInputFiles('#model-files', files);
     assert.match(await loadFails(demo, page), /^The weights end too early/);
     await demo.workers(0);

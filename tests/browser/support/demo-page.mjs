@@ -18,6 +18,12 @@ export class DemoPage {
     await this.page.waitForSelector(selector, { timeout: patience });
   }
 
+  /** Chooses where the model comes from. */
+  async chooseSource(source) {
+    if (await this.page.isHidden('#model-choices')) await this.page.click('#change-model');
+    await this.page.check(`#source-${source}`);
+  }
+
   async load() {
     await this.page.click('#load');
     await this.state('ready');
@@ -26,8 +32,23 @@ export class DemoPage {
   /** @param {Record<string, string | number>} settings by the id of the control */
   async set(settings) {
     for (const [id, value] of Object.entries(settings)) {
-      if (id === 'cache-strategy') await this.page.selectOption(`#${id}`, value);
-      else await this.page.fill(`#${id}`, String(value));
+      const control = this.page.locator(`#${id}`);
+      await this.#unfold(control);
+      if (await control.evaluate(element => element.matches('select'))) {
+        await control.selectOption(value);
+      } else {
+        await control.fill(String(value));
+      }
+    }
+  }
+
+  /** Opens what hides a control. */
+  async #unfold(control) {
+    if (await control.isVisible()) return;
+    if (await control.evaluate(element => element.closest('#model-choices') !== null)) {
+      await this.page.click('#change-model');
+    } else {
+      await this.page.click('#more-options summary');
     }
   }
 

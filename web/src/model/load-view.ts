@@ -1,7 +1,7 @@
 import type { EngineInfo, LoadProgress } from 'kvasm';
-import { byId } from './dom.ts';
-import { type Explanation, hideExplanation, showExplanation } from './explain.ts';
-import { formatBytes, formatInteger } from './format.ts';
+import { byId } from '../lib/dom.ts';
+import { type Explanation, hideExplanation, showExplanation } from '../lib/explain.ts';
+import { formatBytes, formatInteger } from '../lib/format.ts';
 
 /** How far a model's load is, and how it ended. */
 export class LoadView {
@@ -41,6 +41,7 @@ export class LoadView {
   }
 
   ready(name: string, { config, variant, threads }: EngineInfo): void {
+    this.#report.hidden = true;
     const { nLayer, nHead, nKvHead, nEmbd, vocabSize, nPositions } = config;
     const heads =
       nKvHead === nHead ? count(nHead, 'head') : `${nHead} query and ${nKvHead} key/value heads`;

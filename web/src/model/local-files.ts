@@ -5,9 +5,12 @@ import { missingModelFiles, modelFileNames } from './model-files.ts';
 export class LocalFiles {
   readonly #files = new Map<string, File>();
   #ignored: string[] = [];
+  /** Counts the changes. */
+  version = 0;
 
   add(files: Iterable<File>): void {
     this.#ignored = [];
+    this.version++;
     for (const file of files) {
       if (modelFileNames.includes(file.name)) this.#files.set(file.name, file);
       else this.#ignored.push(file.name);

@@ -8,6 +8,8 @@ export interface BundledModel {
   readonly folder: string;
   /** Of the weights' file. */
   readonly bytes: number;
+  /** Whether it is only there for a lesson to compare with the one before it. */
+  readonly forLesson?: boolean;
 }
 
 /** None where the list cannot be had: the page can do without. */

@@ -1,7 +1,7 @@
 import type { GenerateResult } from 'kvasm';
-import { byId, showData } from './dom.ts';
-import { formatInteger, formatMilliseconds, formatRate } from './format.ts';
-import { FramePainter } from './frame.ts';
+import { byId, showData } from '../lib/dom.ts';
+import { formatInteger, formatMilliseconds, formatRate } from '../lib/format.ts';
+import { FramePainter } from '../lib/frame.ts';
 
 const dash = '–';
 
@@ -10,6 +10,7 @@ export class RunView {
   readonly #rate = byId('tokens-per-second', HTMLDataElement);
   readonly #firstToken = byId('first-token', HTMLDataElement);
   readonly #prefill = byId('prefill', HTMLDataElement);
+  readonly #decode = byId('decode', HTMLDataElement);
   readonly #tokenCount = byId('token-count', HTMLDataElement);
   readonly #seed = byId('seed-used', HTMLDataElement);
   readonly #finish = byId('finish-reason', HTMLElement);
@@ -22,7 +23,7 @@ export class RunView {
   start(seed: number): void {
     this.#startedAt = performance.now();
     this.#count = 0;
-    for (const element of [this.#rate, this.#firstToken, this.#prefill]) {
+    for (const element of [this.#rate, this.#firstToken, this.#prefill, this.#decode]) {
       element.value = '';
       element.textContent = dash;
     }
@@ -40,9 +41,10 @@ export class RunView {
 
   finished(result: GenerateResult, maxTokens: number): void {
     this.#painter.now();
-    const { prefill, firstToken, tokensPerSecond } = result.timings;
+    const { prefill, firstToken, decode, tokensPerSecond } = result.timings;
     showData(this.#prefill, prefill, formatMilliseconds(prefill));
     showData(this.#firstToken, firstToken, formatMilliseconds(firstToken));
+    showData(this.#decode, decode, formatMilliseconds(decode));
     if (tokensPerSecond !== undefined) {
       showData(this.#rate, tokensPerSecond, formatRate(tokensPerSecond));
     }
@@ -52,7 +54,7 @@ export class RunView {
       completion,
       `${formatInteger(prompt)} + ${formatInteger(completion)}`,
     );
-    this.#finish.textContent = reasonFor(result, maxTokens);
+    this.#finish.textContent = [reasonFor(result, maxTokens), reuseOf(result)].join(' ').trim();
   }
 
   stopped(): void {
@@ -81,4 +83,9 @@ function reasonFor({ finishReason, usage }: GenerateResult, maxTokens: number): 
   if (finishReason === 'stop') return 'Ended: the model ended its text.';
   if (usage.completion >= maxTokens) return 'Ended: max tokens reached.';
   return "Ended: the model's last position is taken.";
+}
+
+function reuseOf({ usage: { prompt, cached } }: GenerateResult): string {
+  if (cached === 0) return '';
+  return `${formatInteger(cached)} of the ${formatInteger(prompt)} tokens before it were in the cache already.`;
 }

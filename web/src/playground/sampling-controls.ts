@@ -1,5 +1,5 @@
-import type { CacheStrategy, GenerateOptions } from 'kvasm';
-import { byId } from './dom.ts';
+import type { CacheStrategy, GenerateOptions, Overflow } from 'kvasm';
+import { byId } from '../lib/dom.ts';
 
 const cacheHints: Record<CacheStrategy, string> = {
   block: 'Keys and values stay in memory that was reserved once.',
@@ -8,7 +8,10 @@ const cacheHints: Record<CacheStrategy, string> = {
 };
 
 export type RunOptions = Required<
-  Pick<GenerateOptions, 'maxTokens' | 'temperature' | 'topK' | 'topP' | 'seed' | 'cache'>
+  Pick<
+    GenerateOptions,
+    'maxTokens' | 'temperature' | 'topK' | 'topP' | 'seed' | 'cache' | 'overflow'
+  >
 >;
 
 /** What a run is asked for; the form itself has checked the ranges. */
@@ -25,6 +28,7 @@ export class SamplingControls {
   readonly #topP = byId('top-p', HTMLInputElement);
   readonly #seed = byId('seed', HTMLInputElement);
   readonly #cache = byId('cache-strategy', HTMLSelectElement);
+  readonly #overflow = byId('overflow', HTMLSelectElement);
 
   constructor() {
     this.#cache.addEventListener('change', () => this.#showHint());
@@ -48,8 +52,14 @@ export class SamplingControls {
         // Drawn here, so that the page can tell it, and the run be repeated.
         seed: this.#seed.value === '' ? randomSeed() : this.#seed.valueAsNumber,
         cache: this.#strategy(),
+        overflow: this.#overflow.value as Overflow,
       },
     };
+  }
+
+  /** After the fields were set from outside. */
+  refresh(): void {
+    this.#showHint();
   }
 
   #strategy(): CacheStrategy {
@@ -62,7 +72,7 @@ export class SamplingControls {
 }
 
 /** Short enough to be read out and typed. */
-function randomSeed(): number {
+export function randomSeed(): number {
   const [bits = 0] = crypto.getRandomValues(new Uint32Array(1));
   return bits % 1_000_000;
 }

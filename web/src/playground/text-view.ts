@@ -1,0 +1,104 @@
+import { byId, make } from '../lib/dom.ts';
+import { FramePainter } from '../lib/frame.ts';
+import { likelihoodStep, type TokenInfo } from './token-info.ts';
+import { TokenInspector } from './token-inspector.ts';
+
+// Closer to the end than this counts as reading along.
+const followWithin = 40;
+
+/** The prompt and what follows it. Text goes in as it comes; only scrolling waits for frames. */
+export class TextView {
+  readonly #region = byId('output', HTMLElement);
+  readonly #prompt = byId('output-prompt', HTMLElement);
+  readonly #completion = byId('output-completion', HTMLElement);
+  readonly #inspector = new TokenInspector();
+  readonly #follow = new FramePainter(() => {
+    if (this.#following) this.#region.scrollTop = this.#region.scrollHeight;
+  });
+  #tokens: TokenInfo[] = [];
+  #spans: HTMLElement[] = [];
+  #text = '';
+  #pointed: number | undefined;
+  #following = true;
+
+  constructor() {
+    this.#region.addEventListener('scroll', () => {
+      const { scrollHeight, scrollTop, clientHeight } = this.#region;
+      this.#following = scrollHeight - scrollTop - clientHeight < followWithin;
+    });
+    this.#completion.addEventListener('pointerover', event => this.#onPointer(event));
+    this.#completion.addEventListener('click', event => this.#onPointer(event));
+    this.#region.addEventListener('keydown', event => this.#onKey(event));
+  }
+
+  /** The prompt and the text after it. */
+  get whole(): string {
+    return (this.#prompt.textContent ?? '') + this.#text;
+  }
+
+  start(prompt: string): void {
+    byId('output-empty', HTMLElement).hidden = true;
+    byId('output-text', HTMLElement).hidden = false;
+    this.#prompt.textContent = prompt;
+    this.#completion.replaceChildren();
+    this.#tokens = [];
+    this.#spans = [];
+    this.#text = '';
+    this.#point(undefined);
+    this.resume();
+  }
+
+  /** More is to come after what is there. */
+  resume(): void {
+    // A screen reader then reads the text when it is whole, and not a syllable at a time.
+    this.#completion.setAttribute('aria-busy', 'true');
+    this.#following = true;
+    this.#comeIntoView();
+  }
+
+  append(token: TokenInfo): void {
+    if (token.text === '' && token.logprob === undefined) return;
+    const span = make('span', { class: 'token' }, token.text);
+    if (token.logprob !== undefined) {
+      span.dataset.likelihood = String(likelihoodStep(token.logprob));
+    }
+    this.#tokens.push(token);
+    this.#spans.push(span);
+    this.#text += token.text;
+    this.#completion.append(span);
+    this.#follow.request();
+  }
+
+  end(): void {
+    this.#completion.setAttribute('aria-busy', 'false');
+    this.#follow.now();
+  }
+
+  #onPointer(event: Event): void {
+    const index = this.#spans.indexOf(event.target as HTMLElement);
+    if (index >= 0) this.#point(index);
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined || this.#spans.length === 0) return;
+    event.preventDefault();
+    const to = this.#pointed === undefined ? 0 : this.#pointed + step;
+    this.#point(Math.min(Math.max(to, 0), this.#spans.length - 1));
+    this.#spans[this.#pointed ?? 0]?.scrollIntoView({ block: 'nearest' });
+  }
+
+  #point(index: number | undefined): void {
+    if (this.#pointed !== undefined) this.#spans[this.#pointed]?.classList.remove('pointed');
+    this.#pointed = index;
+    if (index === undefined) this.#inspector.show(undefined);
+    else this.#inspector.show(this.#tokens[index], index);
+    if (index !== undefined) this.#spans[index]?.classList.add('pointed');
+  }
+
+  /** On a phone the text is far below what was just tapped. */
+  #comeIntoView(): void {
+    if (this.#region.getBoundingClientRect().bottom <= innerHeight) return;
+    byId('text-panel', HTMLElement).scrollIntoView({ block: 'start' });
+  }
+}
