@@ -35,7 +35,7 @@ struct JsConfig {
   int eos_token_id;
 };
 
-JsConfig ToJs(const Gpt2Config& c) {
+JsConfig ConfigToJs(const Gpt2Config& c) {
   const auto i = [](size_t n) { return static_cast<int>(n); };
   return {i(c.n_layer),    i(c.n_head),          i(c.n_kv_head),
           i(c.n_embd),     i(c.n_inner),         i(c.n_positions),
@@ -64,7 +64,7 @@ class JsEngine {
  public:
   explicit JsEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
-  JsConfig config() const { return ToJs(engine_->config()); }
+  JsConfig config() const { return ConfigToJs(engine_->config()); }
 
   JsMemory memory() const {
     const MemoryUse m = engine_->Memory();
@@ -181,7 +181,8 @@ class JsLoader {
   }
   double FileBytes() const { return static_cast<double>(loader_.file_bytes()); }
   val Config() const {
-    return loader_.config() == nullptr ? val::null() : val(ToJs(*loader_.config()));
+    return loader_.config() == nullptr ? val::null()
+                                       : val(ConfigToJs(*loader_.config()));
   }
   JsStatus Finish() {
     if (status_.ok()) status_ = loader_.Finish();
