@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -58,7 +58,7 @@ test('it imports by its name, and streams', async () => {
   assert.equal(code, 'invalid-argument');
 });
 
-test('its types compile under strict, with bundler and Node resolution', async () => {
+test('its types, those of the other entries too, compile under strict, with bundler and Node resolution', async () => {
   await writeFile(
     join(project, 'use.ts'),
     `
@@ -83,8 +83,32 @@ test('its types compile under strict, with bundler and Node resolution', async (
     export const wrong = (engine: Engine) => engine.generate('x', { maxToken: 3 });
     `,
   );
+  await writeFile(
+    join(project, 'interop.ts'),
+    `
+    import { Engine } from 'kvasm';
+    import { createLanguageModel } from 'kvasm/ai-sdk';
+    import { createOpenAI, OpenAIRequestError } from 'kvasm/openai';
+    export async function story(engine: Engine): Promise<string> {
+      const api = createOpenAI(engine, { model: 'tale' });
+      const { choices } = await api.completions.create({ prompt: 'Once' });
+      for await (const chunk of await api.chat.completions.create({
+        messages: [{ role: 'user', content: 'Hello' }],
+        stream: true,
+      })) console.log(chunk.choices[0]?.delta.content?.toUpperCase());
+      return choices.map(choice => choice.text).join();
+    }
+    export const paramOf = (error: OpenAIRequestError): string | null => error.param;
+    export const idOf = (engine: Engine): string => createLanguageModel(engine).modelId;
+    `,
+  );
+  // As whoever uses the AI SDK has it.
+  await mkdir(join(project, 'node_modules/@ai-sdk'), { recursive: true });
+  const provider = join(repository, 'node_modules/@ai-sdk/provider');
+  await symlink(provider, join(project, 'node_modules/@ai-sdk/provider'));
   for (const [module, resolution] of [
     ['ESNext', 'Bundler'],
+    ['Node16', 'Node16'],
     ['NodeNext', 'NodeNext'],
   ]) {
     await run(
@@ -93,7 +117,7 @@ test('its types compile under strict, with bundler and Node resolution', async (
         ...[join(repository, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict'],
         ...['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'],
         ...['--target', 'ES2022', '--lib', 'ES2022,DOM,ESNext.Disposable'],
-        ...['--module', module, '--moduleResolution', resolution, 'use.ts'],
+        ...['--module', module, '--moduleResolution', resolution, 'use.ts', 'interop.ts'],
       ],
       { cwd: project },
     ).catch(error => assert.fail(error.stdout));

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { formatBytes, ProgressBar, progressLine } from '../../bindings/ts/cli/progress-bar.js';
 import { formatStats } from '../../bindings/ts/cli/stats.js';
-import { messageInFlags, parseCommand, UsageError } from '../../bindings/ts/cli/usage.js';
+import { messageInFlags, parseCommand } from '../../bindings/ts/cli/usage.js';
+import { UsageError } from '../../bindings/ts/cli/usage-error.js';
 import { InvalidArgumentError } from '../../bindings/ts/errors.js';
 import type { KvDtype } from '../../bindings/ts/types.js';
 import { loadFake } from './harness.js';
@@ -56,7 +57,7 @@ describe('the command line', () => {
 
   it.each([
     [[], /no command/],
-    [['serve'], /no command "serve"/],
+    [['sing'], /no command "sing"; there are: generate, serve/],
     [['generate'], /--prompt is missing/],
     [['generate', '--prompt', 'Once', 'upon'], /"upon"\? Quote/],
     [['generate', '--prompt', 'a', '--max-tokens', 'many'], /--max-tokens must be a number, not/],
@@ -65,6 +66,51 @@ describe('the command line', () => {
   ])('is refused: %j', (args, message) => {
     expect(() => parseCommand(args)).toThrow(UsageError);
     expect(() => parseCommand(args)).toThrow(message);
+  });
+
+  it('serves, to this machine only unless told otherwise', () => {
+    expect(parseCommand(['serve'])).toEqual({
+      name: 'serve',
+      serve: {
+        model: undefined,
+        name: undefined,
+        host: '127.0.0.1',
+        port: 8080,
+        maxBody: 1_000_000,
+        allowedHosts: [],
+        allowedOrigins: [],
+        load: {},
+      },
+    });
+    const line =
+      'serve --model m --name n --host ::1 --port 0 --cors http://a.test/ --cors https://b.test:1 ' +
+      '--allow-host Box.local --max-body 10 --window 9 --kv-dtype q8 --kv-bytes 4096';
+    expect(parseCommand(line.split(' '))).toEqual({
+      name: 'serve',
+      serve: {
+        model: 'm',
+        name: 'n',
+        host: '::1',
+        port: 0,
+        maxBody: 10,
+        allowedHosts: ['box.local'],
+        allowedOrigins: ['http://a.test', 'https://b.test:1'],
+        load: { window: 9, kvDtype: 'q8', kvBytes: 4096 },
+      },
+    });
+    expect(parseCommand(['serve', '-h'])).toEqual({ name: 'serve-help' });
+  });
+
+  it.each([
+    [['--port', '70000'], /--port must be an integer from 0 to 65535, not "70000"/],
+    [['--cors', '*'], /--cors must be an origin, .* not "\*"/],
+    [['--cors', 'http://a.test/path'], /--cors must be an origin/],
+    [['--cors', 'file:///x'], /--cors must be an origin/],
+    [['here'], /"here"\?/],
+    [['--speed', '9'], /--speed/],
+  ])('does not serve with %j', (args, message) => {
+    expect(() => parseCommand(['serve', ...args])).toThrow(UsageError);
+    expect(() => parseCommand(['serve', ...args])).toThrow(message);
   });
 
   it('has its own names for options', () => {

@@ -1,13 +1,11 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { Engine } from '../node.js';
 import type { GenerateChunk } from '../types.js';
+import { bundledModel } from './bundled-model.js';
 import { ProgressBar } from './progress-bar.js';
 import { formatStats } from './stats.js';
-import { type GenerateCommand, UsageError } from './usage.js';
+import type { GenerateCommand } from './usage.js';
 
 /**
  * Loads a model and streams one generation to standard output.
@@ -33,15 +31,6 @@ export async function generate(command: GenerateCommand, signal: AbortSignal): P
   } finally {
     await engine.dispose();
   }
-}
-
-function bundledModel(): string {
-  const directory = fileURLToPath(new URL('../../models/fairy-tale/', import.meta.url));
-  if (existsSync(join(directory, 'config.json'))) return directory;
-  throw new UsageError(
-    'no model comes with this copy of kvasm; ' +
-      'pass --model with a directory, a URL or a Hugging Face id such as openai-community/gpt2',
-  );
 }
 
 async function readInput(signal: AbortSignal): Promise<string> {

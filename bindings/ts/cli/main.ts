@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 
 import { InvalidArgumentError, KvasmError } from '../errors.js';
 import { generate } from './generate.js';
-import { helpText, messageInFlags, parseCommand, UsageError } from './usage.js';
+import { serve } from './serve.js';
+import { serveHelpText } from './serve-usage.js';
+import { helpText, messageInFlags, parseCommand } from './usage.js';
+import { UsageError } from './usage-error.js';
 
 const exitCode = { error: 1, usage: 2, interrupted: 130 };
 
@@ -37,6 +40,13 @@ async function run(args: string[]): Promise<void> {
       break;
     case 'generate':
       await generate(command.generate, interruption.signal);
+      break;
+    case 'serve-help':
+      process.stdout.write(serveHelpText);
+      break;
+    case 'serve':
+      process.once('SIGTERM', () => interruption.abort());
+      await serve(command.serve, interruption.signal);
       break;
   }
 }

@@ -2,13 +2,16 @@ import { parseArgs } from 'node:util';
 
 import type { InvalidArgumentError } from '../errors.js';
 import type { CacheStrategy, GenerateOptions, KvDtype, LoadOptions, Overflow } from '../types.js';
+import { parseServe, type ServeCommand } from './serve-usage.js';
+import { parseNumber, UsageError } from './usage-error.js';
 
 export const helpText = `kvasm: GPT-2 on this machine
 
 Usage:
   kvasm generate --prompt TEXT [options]
+  kvasm serve [options]     OpenAI's HTTP API; see kvasm serve --help
 
-Options:
+Options of generate:
   --model WHERE       a directory or URL with config.json, tokenizer.json (or vocab.json and merges.txt)
                       and model.safetensors, or a Hugging Face id such as openai-community/gpt2;
                       default: the model that comes with kvasm
@@ -31,9 +34,6 @@ Options:
 Writes the text to standard output. Exit status: 0, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
 `;
 
-/** The command line is wrong. */
-export class UsageError extends Error {}
-
 export interface GenerateCommand {
   readonly model: string | undefined;
   /** `-` is standard input. */
@@ -46,16 +46,23 @@ export interface GenerateCommand {
 export type Command =
   | { readonly name: 'help' }
   | { readonly name: 'version' }
-  | { readonly name: 'generate'; readonly generate: GenerateCommand };
+  | { readonly name: 'generate'; readonly generate: GenerateCommand }
+  | { readonly name: 'serve-help' }
+  | { readonly name: 'serve'; readonly serve: ServeCommand };
 
 /** @throws UsageError */
 export function parseCommand(args: readonly string[]): Command {
+  if (args[0] === 'serve') {
+    const serve = parseServe(args.slice(1));
+    return serve === 'help' ? { name: 'serve-help' } : { name: 'serve', serve };
+  }
   const { values, positionals } = parse(args);
   if (values.help) return { name: 'help' };
   if (values.version) return { name: 'version' };
   const [name, ...rest] = positionals;
-  if (name === undefined) throw new UsageError('no command; the one there is: generate');
-  if (name !== 'generate') throw new UsageError(`no command ${JSON.stringify(name)}; try generate`);
+  if (name === undefined) throw new UsageError('no command; there are: generate, serve');
+  if (name !== 'generate')
+    throw new UsageError(`no command ${JSON.stringify(name)}; there are: generate, serve`);
   if (rest.length > 0)
     throw new UsageError(`what is ${JSON.stringify(rest[0])}? Quote the prompt.`);
   if (values.prompt === undefined) throw new UsageError('--prompt is missing');
@@ -122,12 +129,4 @@ function parse(args: readonly string[]) {
   } catch (cause) {
     throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause });
   }
-}
-
-function parseNumber(flag: string, text: string): number {
-  const number = text.trim() === '' ? Number.NaN : Number(text);
-  if (Number.isNaN(number)) {
-    throw new UsageError(`--${flag} must be a number, not ${JSON.stringify(text)}`);
-  }
-  return number;
 }
