@@ -10,96 +10,38 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeCheckpoint } from './fixtures/make-checkpoint.mjs';
-import { bitsOf, LogitDrift } from './lib/logit-drift.mjs';
-import {
-  check,
-  instantiate,
-  kvDtypes,
-  loadEngine,
-  nextToken,
-  SEQUENCE_DEFAULTS,
-  startSequence,
-} from './lib/wasm-engine.mjs';
+import { compareEngines, drawIds, pieces, readTokenizer } from './lib/text-drift.mjs';
+import { instantiate, kvDtypes, loadEngine } from './lib/wasm-engine.mjs';
 
 const USAGE = `Usage: kv-drift.mjs [--model DIR] [--text FILE] [--tokens N]
 
   --model DIR   a GPT-2 checkpoint (default: models/fairy-tale if it is there, else a random model made aside)
   --text FILE   the text to predict (default: one that the model draws itself, in f32, from a fixed seed)
-  --tokens N    tokens of it, at the most (default: 512). All f32 logits are kept: 4 bytes * vocabulary * N
+  --tokens N    tokens of it, at the most (default: 512)
 `;
 
 const BUNDLED = fileURLToPath(new URL('../models/fairy-tale', import.meta.url));
 
-async function encodeFile(dir, path) {
-  const { Tokenizer } = await import('../dist/tokenizer/tokenizer.js').catch(error => {
-    throw new Error('--text needs the package; run scripts/build-ts', { cause: error });
-  });
-  const read = name => readFile(join(dir, name), 'utf8');
-  const tokenizer = existsSync(join(dir, 'tokenizer.json'))
-    ? Tokenizer.fromTokenizerJson(await read('tokenizer.json'))
-    : Tokenizer.fromVocabAndMerges(await read('vocab.json'), await read('merges.txt'));
-  return tokenizer.encode(await readFile(path, 'utf8'));
-}
-
-/** Up to `count` ids that the model draws after the end-of-text id. */
-function drawIds(engine, count) {
-  const { eosTokenId } = engine.config();
-  const first = Math.max(eosTokenId, 0);
-  const sequence = startSequence(engine, [first], { temperature: 1 });
-  const ids = [first];
-  while (ids.length < count && sequence.remaining() > 0) ids.push(nextToken(engine));
-  sequence.delete();
-  return ids;
-}
-
-/** Calls back with (logits, next id) after each id but the last: what is drawn is dropped, and replaced by the text's. */
-function forceIds(engine, ids, onLogits) {
-  const sequence = startSequence(engine, [ids[0]]);
-  for (let i = 1; i < ids.length; i++) {
-    nextToken(engine);
-    onLogits(sequence.logits(), ids[i]);
-    if (i === ids.length - 1) break;
-    check(sequence.truncate(i));
-    check(sequence.append(Int32Array.of(ids[i]), SEQUENCE_DEFAULTS));
-  }
-  sequence.delete();
-}
-
-/** Cuts ids into texts that fit into the context. A single id at the end predicts nothing. */
-function pieces(ids, contextLength) {
-  const all = [];
-  for (let at = 0; at + 1 < ids.length; at += contextLength) {
-    all.push(ids.slice(at, at + contextLength));
-  }
-  return all.filter(piece => piece.length > 1);
-}
-
 async function measure(dir, textPath, count) {
   const module = await instantiate();
-  let ids = textPath === undefined ? undefined : await encodeFile(dir, textPath);
-  const reference = [];
-  let referenceBits = 0;
-  const rows = [];
-  for (const [name, kvDtype] of Object.entries(kvDtypes)) {
-    const engine = await loadEngine(module, dir, { kvDtype });
-    ids = (ids ?? drawIds(engine, count)).slice(0, count);
-    const texts = pieces(ids, engine.config().nPositions);
-    if (texts.length === 0) throw new Error('the text has fewer than two tokens');
-    const drift = new LogitDrift();
-    let at = 0;
-    for (const text of texts) {
-      forceIds(engine, text, (logits, next) => {
-        if (kvDtype === kvDtypes.f32) {
-          reference.push(Float32Array.from(logits));
-          referenceBits += bitsOf(logits, next);
-        }
-        drift.add(reference[at++], logits, next);
-      });
-    }
-    rows.push({ name, bytes: engine.memory().kvPerToken, ...drift.summary() });
-    engine.delete();
+  const engines = [];
+  for (const kvDtype of Object.values(kvDtypes)) {
+    engines.push(await loadEngine(module, dir, { kvDtype }));
   }
-  return { rows, bitsPerToken: referenceBits / reference.length };
+  const ids =
+    textPath === undefined
+      ? drawIds(engines[0], count)
+      : (await readTokenizer(dir)).encode(await readFile(textPath, 'utf8'));
+  const texts = pieces(ids.slice(0, count), engines[0].config().nPositions);
+  if (texts.length === 0) throw new Error('the text has fewer than two tokens');
+  const { bitsPerToken, drifts } = compareEngines(engines, texts);
+  const rows = Object.keys(kvDtypes).map((name, i) => ({
+    name,
+    bytes: engines[i].memory().kvPerToken,
+    ...drifts[i],
+  }));
+  for (const engine of engines) engine.delete();
+  return { rows, bitsPerToken };
 }
 
 const small = number => (number === 0 ? '0' : number.toExponential(2));
