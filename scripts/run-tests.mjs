@@ -34,6 +34,8 @@ const steps = [
   },
   { name: 'build-wasm', command: ['scripts/build-wasm'] },
   { name: 'build-ts', command: ['scripts/build-ts'] },
+  // The reference of the package's API; fails for what has no description, and for links that lead nowhere.
+  { name: 'api-reference', command: ['npx', '--no-install', 'typedoc'] },
   { name: 'build-web', command: ['npx', '--no-install', 'vite', 'build', 'web'] },
   { name: 'wasm', command: nodeTests('node'), count: countTap },
   { name: 'typescript', command: ['npx', '--no-install', 'vitest', 'run'], count: countVitest },

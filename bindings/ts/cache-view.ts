@@ -6,10 +6,13 @@ export interface CacheView {
   readonly copies: number;
   /** The whole pool; a block's place is its id. */
   readonly blocks: readonly CacheBlock[];
+  /** Those that there are now. */
   readonly sequences: readonly CacheSequence[];
 }
 
+/** A block of the pool. */
 export interface CacheBlock {
+  /** Its place in the pool. */
   readonly id: number;
   /** Owners, the prefix tree included; 0 is free. */
   readonly refs: number;
@@ -17,9 +20,11 @@ export interface CacheBlock {
   readonly inPrefixTree: boolean;
   /** When the prefix tree last used it, on the tree's own clock; 0 outside it. The least is given up first. */
   readonly lastUse: number;
+  /** The sequences that hold it. */
   readonly owners: readonly CacheOwner[];
 }
 
+/** What a block is to a sequence that holds it. */
 export interface CacheOwner {
   /** The id of a sequence. */
   readonly sequence: number;
@@ -29,6 +34,7 @@ export interface CacheOwner {
   readonly filled: number;
 }
 
+/** A run or a session in the cache. */
 export interface CacheSequence {
   /** Counts up from 1 over the engine's life. */
   readonly id: number;

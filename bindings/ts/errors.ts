@@ -31,17 +31,23 @@ export type KvasmErrorCode =
 
 /** Base of every error that kvasm throws, except aborts, which throw the signal's reason. */
 export class KvasmError extends Error {
+  /** The name of the class. */
   override readonly name: string = 'KvasmError';
+  /** What went wrong. */
   readonly code: KvasmErrorCode;
 
+  /** @internal */
   constructor(code: KvasmErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
   }
 }
 
+/** An argument or an option cannot be used as it is. */
 export class InvalidArgumentError extends KvasmError {
+  /** The name of the class. */
   override readonly name = 'InvalidArgumentError';
+  /** @internal */
   constructor(message: string, options?: ErrorOptions) {
     super('invalid-argument', message, options);
   }
@@ -49,16 +55,19 @@ export class InvalidArgumentError extends KvasmError {
 
 /** The model's files cannot be used: malformed, truncated, unsupported, or not to be had. */
 export class ModelError extends KvasmError {
+  /** The name of the class. */
   override readonly name = 'ModelError';
 }
 
 /** The engine cannot go on with this request: memory, positions or numbers ran out, or its session is busy. */
 export class GenerationError extends KvasmError {
+  /** The name of the class. */
   override readonly name = 'GenerationError';
 }
 
 /** The engine, or the session, is gone: disposed by its owner, or crashed. */
 export class EngineClosedError extends KvasmError {
+  /** The name of the class. */
   override readonly name = 'EngineClosedError';
 }
 

@@ -15,7 +15,9 @@ export type ModelFiles = Readonly<Record<string, FileSource>>;
  */
 export type ModelSource = string | URL | ModelFiles;
 
+/** How far a load is. */
 export interface LoadProgress {
+  /** What is being read; `ready` comes last, once. */
   readonly phase: 'config' | 'tokenizer' | 'weights' | 'ready';
   /** Bytes of the phase's file so far. */
   readonly loaded: number;
@@ -23,9 +25,11 @@ export interface LoadProgress {
   readonly total: number | undefined;
 }
 
+/** Options of `Engine.load`. */
 export interface LoadOptions {
   /** Aborts the load; `Engine.load` then rejects with the signal's reason, and nothing is left behind. */
   signal?: AbortSignal;
+  /** Told of every step of the load; what it throws ends the load. */
   onProgress?: (progress: LoadProgress) => void;
   /** Positions that a sequence may use; default and maximum: the model's n_positions. */
   contextLength?: number;
@@ -52,14 +56,23 @@ export interface LoadOptions {
   workerUrl?: string | URL;
 }
 
+/** What `config.json` says of the model's shape. */
 export interface ModelConfig {
+  /** Transformer blocks: `n_layer`. */
   readonly nLayer: number;
+  /** Query heads: `n_head`. */
   readonly nHead: number;
+  /** Key and value heads: `n_kv_head`, and `n_head` where the config has none. */
   readonly nKvHead: number;
+  /** Width of the embeddings: `n_embd`. */
   readonly nEmbd: number;
+  /** Width of the feed-forward layers: `n_inner`, by default 4 * `n_embd`. */
   readonly nInner: number;
+  /** Rows of the position table: `n_positions`. */
   readonly nPositions: number;
+  /** Rows of the embedding table: `vocab_size`. */
   readonly vocabSize: number;
+  /** `layer_norm_epsilon`. */
   readonly layerNormEpsilon: number;
 }
 
@@ -69,20 +82,25 @@ export interface ModelConfig {
  */
 export type KvDtype = 'f32' | 'f16' | 'q8';
 
+/** What an engine has loaded, and how. */
 export interface EngineInfo {
+  /** The model's shape. */
   readonly config: ModelConfig;
   /** The end-of-text id, or undefined where neither the config nor the tokenizer names one. */
   readonly endOfText: number | undefined;
   /** The WebAssembly build in use. */
   readonly variant: string;
+  /** Threads that compute. */
   readonly threads: number;
   /** Positions that a sequence may use. */
   readonly contextLength: number;
   /** Keys that a token sees, or undefined for all. */
   readonly window: number | undefined;
+  /** How keys and values are stored. */
   readonly kvDtype: KvDtype;
   /** Memory reserved for keys and values, in bytes. */
   readonly kvBytes: number;
+  /** Whether prompts reuse what earlier ones that begin alike have computed. */
   readonly prefixCache: boolean;
   /** Prompt tokens that one forward pass takes at the most. */
   readonly prefillChunk: number;
@@ -102,6 +120,7 @@ export type CacheStrategy = 'block' | 'concat' | 'none';
  */
 export type Overflow = 'stop' | 'shift' | 'error';
 
+/** Options of `Engine.generate` and `Session.generate`. */
 export interface GenerateOptions {
   /** Tokens to generate at the most. Default: as many as the context has room for; with `shift`, no limit. */
   maxTokens?: number;
@@ -142,6 +161,7 @@ export type Prompt = string | ArrayLike<number> | ArrayLike<bigint>;
 
 /** A token, and the natural logarithm of the probability that the model gives it. */
 export interface TokenLogprob {
+  /** The token's id. */
   readonly token: number;
   /** The token alone, with U+FFFD for a part of a character. */
   readonly text: string;
@@ -151,6 +171,7 @@ export interface TokenLogprob {
 
 /** One generated token. */
 export interface GenerateChunk {
+  /** Its id. */
   readonly token: number;
   /** The characters that this token completes; empty while a UTF-8 character is incomplete. */
   readonly text: string;
@@ -163,10 +184,13 @@ export interface GenerateChunk {
 /** `stop`: a stop token was drawn. `length`: maxTokens, or the end of the context. */
 export type FinishReason = 'stop' | 'length';
 
+/** A complete run. */
 export interface GenerateResult {
   /** The chunks' texts joined; then U+FFFD, if a stop token has cut a character off. */
   readonly text: string;
+  /** The ids drawn, but for a stop token. */
   readonly tokens: Int32Array;
+  /** Why it ended. */
   readonly finishReason: FinishReason;
   /** In tokens. */
   readonly usage: {
@@ -174,6 +198,7 @@ export interface GenerateResult {
     readonly prompt: number;
     /** The part of `prompt` whose keys and values were there already, so that only the rest was computed. */
     readonly cached: number;
+    /** The tokens drawn, but for a stop token. */
     readonly completion: number;
   };
   /** Milliseconds. */
@@ -244,13 +269,17 @@ export interface Session {
   save(): Promise<Uint8Array>;
   /** Frees its memory, which it holds until then; a run under way fails with EngineClosedError `disposed`. */
   dispose(): Promise<void>;
+  /** So that `await using` disposes of the session. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** In bytes, but for `kv.tokens` and `prefix`. */
 export interface MemoryReport {
+  /** The model's weights. */
   readonly weights: number;
+  /** What the forward passes compute in. */
   readonly activations: number;
+  /** Keys and values. */
   readonly kv: {
     /** The pool of blocks, and what runs with another cache strategy hold beside it. */
     readonly reserved: number;
@@ -265,6 +294,7 @@ export interface MemoryReport {
     /** Tokens whose keys and values sequences hold, counted for each sequence that holds them. */
     readonly tokens: number;
   };
+  /** How prompts found their beginnings in the cache. */
   readonly prefix: PrefixStats;
   /** The size of the WebAssembly memory. */
   readonly heap: number;
@@ -272,9 +302,11 @@ export interface MemoryReport {
 
 /** How prompts found their beginnings in the cache. All counts since the load but for `blocks`. */
 export interface PrefixStats {
+  /** Prompts that were looked up. */
   readonly lookups: number;
   /** Lookups that reused at least one token. */
   readonly hits: number;
+  /** Tokens that did not have to be computed. */
   readonly tokensReused: number;
   /** Blocks that are kept for reuse now, those that sequences hold too included. */
   readonly blocks: number;

@@ -29,6 +29,7 @@ export class OpenAIRequestError extends InvalidArgumentError {
 
 /** The JSON of an error, in the shape that OpenAI's clients read. */
 export interface ErrorBody {
+  /** What went wrong. */
   readonly error: {
     /** One sentence or more, for people. */
     readonly message: string;
@@ -39,6 +40,14 @@ export interface ErrorBody {
     /** For programs: a code of OpenAI's where one fits, else a KvasmErrorCode. */
     readonly code: string | null;
   };
+}
+
+/** An error as a server answers it. */
+export interface ErrorResponse {
+  /** The HTTP status: 400 or 404 when the request is at fault, 503 when the engine cannot take it, else 500. */
+  readonly status: number;
+  /** The JSON to send. */
+  readonly body: ErrorBody;
 }
 
 const statuses: Partial<Record<KvasmErrorCode, number>> = {
@@ -52,7 +61,7 @@ const statuses: Partial<Record<KvasmErrorCode, number>> = {
 };
 
 /** The HTTP status and body that stand for an error of `create`. What is no KvasmError keeps its message to itself. */
-export function errorResponse(error: unknown): { status: number; body: ErrorBody } {
+export function errorResponse(error: unknown): ErrorResponse {
   if (error instanceof OpenAIRequestError) {
     const { message, param, refusal: code } = error;
     const status = code === 'model_not_found' ? 404 : 400;

@@ -28,7 +28,13 @@ export {
   plainChatTemplate,
 } from '../chat-template.js';
 export type { TextEngine } from '../text-engine.js';
-export { type ErrorBody, errorResponse, OpenAIRequestError, type RefusalCode } from './errors.js';
+export {
+  type ErrorBody,
+  type ErrorResponse,
+  errorResponse,
+  OpenAIRequestError,
+  type RefusalCode,
+} from './errors.js';
 export { toEventStream } from './event-stream.js';
 export type * from './types.js';
 
@@ -74,6 +80,7 @@ export interface OpenAICompatible {
   readonly completions: Endpoint<CompletionParams, Completion, CompletionChunk>;
   /** Continues conversations. */
   readonly chat: {
+    /** Says what the assistant says next. */
     readonly completions: Endpoint<ChatCompletionParams, ChatCompletion, ChatCompletionChunk>;
   };
   /** Tells of the engine's model. */

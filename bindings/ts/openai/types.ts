@@ -93,12 +93,18 @@ export interface CompletionChoice {
   readonly finish_reason: ChoiceFinishReason | null;
 }
 
+/** One of the completions, complete. */
+export interface FinishedChoice extends CompletionChoice {
+  /** Why it ended. */
+  readonly finish_reason: ChoiceFinishReason;
+}
+
 /** The answer to a CompletionParams. */
 export interface Completion extends ResponseBase {
   /** What this is. */
   readonly object: 'text_completion';
   /** By their index. */
-  readonly choices: (CompletionChoice & { readonly finish_reason: ChoiceFinishReason })[];
+  readonly choices: FinishedChoice[];
   /** Over all choices. */
   readonly usage: Usage;
 }
@@ -141,16 +147,30 @@ export interface ChatCompletionParams extends SharedParams {
   readonly max_tokens?: number | null;
 }
 
+/** What the assistant says. */
+export interface AssistantMessage {
+  /** Who says it. */
+  readonly role: 'assistant';
+  /** What is said. */
+  readonly content: string;
+  /** The model refuses nothing. */
+  readonly refusal: null;
+}
+
+/** What is new of what the assistant says. */
+export interface AssistantDelta {
+  /** In the first chunk of an answer. */
+  readonly role?: 'assistant';
+  /** More text. */
+  readonly content?: string;
+}
+
 /** One of the answers. */
 export interface ChatChoice {
   /** Its number. */
   readonly index: number;
   /** The answer. */
-  readonly message: {
-    readonly role: 'assistant';
-    readonly content: string;
-    readonly refusal: null;
-  };
+  readonly message: AssistantMessage;
   /** None were asked for. */
   readonly logprobs: null;
   /** Why it ended. */
@@ -172,7 +192,7 @@ export interface ChatChunkChoice {
   /** Its number. */
   readonly index: number;
   /** The first has the role, the last nothing. */
-  readonly delta: { readonly role?: 'assistant'; readonly content?: string };
+  readonly delta: AssistantDelta;
   /** None were asked for. */
   readonly logprobs: null;
   /** Null before the last chunk of an answer. */
