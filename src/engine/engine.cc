@@ -53,7 +53,8 @@ StatusOr<std::unique_ptr<Engine>> Engine::Create(Gpt2Weights weights,
   }
   std::unique_ptr<Engine> engine(new Engine(std::move(weights), options));
   const size_t max_rows = std::max(options.prefill_chunk, options.max_batch);
-  StatusOr<Gpt2> model = Gpt2::Create(&engine->weights_, max_rows, options.max_batch);
+  StatusOr<Gpt2> model =
+      Gpt2::Create(&engine->weights_, max_rows, options.max_batch, options.thread_pool);
   if (!model.ok()) return model.status();
   engine->model_ = std::move(*model);
   StatusOr<BlockPool> pool = BlockPool::Create(geometry, blocks);

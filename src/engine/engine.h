@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "cache/block_pool.h"
 #include "cache/prefix_tree.h"
 #include "model/gpt2.h"
@@ -37,6 +38,9 @@ struct EngineOptions {
   // Sequences that draw a token in one forward pass, at the most; the others wait for
   // the next.
   size_t max_batch = 8;
+  // Threads to compute with, which may serve several engines, one at a time; must
+  // outlive them. Null: the caller's thread alone.
+  ThreadPool* thread_pool = nullptr;
 };
 
 struct MemoryUse {

@@ -21,6 +21,10 @@ constexpr size_t kTileRows = 2;
 constexpr size_t kFewRows = 4;
 constexpr size_t kFewRowsChunk = 64;
 
+// What a thread claims at a time: 384 KB of weights at n_in = 768, and an even number,
+// for MatVecTwoPanels.
+constexpr size_t kPanelsPerPiece = 8;
+
 // Adds inputs begin .. end-1 of one panel to the sums of kRows rows, which `out` holds
 // in between: from zero at the first input, with the bias after the last.
 template <size_t kRows>
@@ -101,15 +105,14 @@ HWY_INLINE void MatVecTwoPanels(const float* HWY_RESTRICT x,
   }
 }
 
-}  // namespace
-
-void MatMul(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
-            const float* bias, float* out, size_t out_stride) {
+// Panels begin .. end-1 for all rows.
+void MatMulPanels(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
+                  size_t begin, size_t end, const float* bias, float* out,
+                  size_t out_stride) {
   const size_t n_in = w.n_in();
-  const size_t panels = w.panels();
-  size_t p = 0;
+  size_t p = begin;
   if (rows == 1) {
-    for (; p + 2 <= panels; p += 2) {
+    for (; p + 2 <= end; p += 2) {
       MatVecTwoPanels(x, w.Panel(p), n_in, bias ? bias + p * kPanel : nullptr,
                       out + p * kPanel);
     }
@@ -117,10 +120,27 @@ void MatMul(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
   // Panels outside, rows inside: a panel (48 KB at n_in = 768) stays in cache while all
   // rows use it.
   const size_t chunk = rows <= kFewRows ? kFewRowsChunk : n_in;
-  for (; p < panels; ++p) {
+  for (; p < end; ++p) {
     MatMulPanel(x, rows, x_stride, w.Panel(p), n_in, chunk,
                 bias ? bias + p * kPanel : nullptr, out + p * kPanel, out_stride);
   }
+}
+
+}  // namespace
+
+void MatMul(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
+            const float* bias, float* out, size_t out_stride, ThreadPool* pool) {
+  const size_t panels = w.panels();
+  if (pool == nullptr) {
+    MatMulPanels(x, rows, x_stride, w, 0, panels, bias, out, out_stride);
+    return;
+  }
+  const size_t pieces = (panels + kPanelsPerPiece - 1) / kPanelsPerPiece;
+  pool->ParallelFor(pieces, [&](size_t piece) {
+    const size_t begin = piece * kPanelsPerPiece;
+    MatMulPanels(x, rows, x_stride, w, begin, std::min(begin + kPanelsPerPiece, panels),
+                 bias, out, out_stride);
+  });
 }
 
 void NaiveMatMul(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,

@@ -16,11 +16,12 @@ KvGeometry Gpt2::GeometryOf(const Gpt2Config& config, KvDtype dtype) {
 }
 
 StatusOr<Gpt2> Gpt2::Create(const Gpt2Weights* weights, size_t max_rows,
-                            size_t max_logit_rows) {
+                            size_t max_logit_rows, ThreadPool* pool) {
   constexpr char kWhat[] = "the activations";
   const Gpt2Config& c = weights->config;
   Gpt2 model;
   model.weights_ = weights;
+  model.pool_ = pool;
   model.max_rows_ = max_rows;
   model.max_logit_rows_ = max_logit_rows;
   const auto allocate = [&](size_t rows, size_t columns, AlignedBuffer<float>* buffer) {
@@ -98,7 +99,8 @@ void Gpt2::ComputeLogits(std::span<const size_t> logit_rows,
                             c.n_embd, stride);
   }
   MatMul(norm_.data(), logit_rows.size(), stride, weights_->output(),
-         weights_->lm_head_bias.data(), logits_.data(), PaddedSize(c.vocab_size));
+         weights_->lm_head_bias.data(), logits_.data(), PaddedSize(c.vocab_size),
+         pool_);
 }
 
 void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit_rows,
@@ -127,12 +129,12 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
               w.ln_1.bias.data(), epsilon, norm_.data());
     observe("ln_1", norm_, c.n_embd);
     MatMul(norm_.data(), n, embd_stride, w.c_attn.weight, w.c_attn.bias.data(),
-           qkv_.data(), qkv_stride);
+           qkv_.data(), qkv_stride, pool_);
     observe("c_attn", qkv_, c.n_qkv());
     Attend(layer, rows, observer);
     observe("attention", attended_, c.n_embd);
     MatMul(attended_.data(), n, embd_stride, w.c_proj.weight, w.c_proj.bias.data(),
-           projected_.data(), embd_stride);
+           projected_.data(), embd_stride, pool_);
     observe("c_proj", projected_, c.n_embd);
     AddTo(x_.data(), projected_.data(), n * embd_stride);
     observe("residual_1", x_, c.n_embd);
@@ -141,12 +143,12 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
               w.ln_2.bias.data(), epsilon, norm_.data());
     observe("ln_2", norm_, c.n_embd);
     MatMul(norm_.data(), n, embd_stride, w.c_fc.weight, w.c_fc.bias.data(),
-           hidden_.data(), inner_stride);
+           hidden_.data(), inner_stride, pool_);
     observe("c_fc", hidden_, c.n_inner);
     GeluNew(hidden_.data(), n * inner_stride);
     observe("gelu", hidden_, c.n_inner);
     MatMul(hidden_.data(), n, inner_stride, w.mlp_c_proj.weight,
-           w.mlp_c_proj.bias.data(), projected_.data(), embd_stride);
+           w.mlp_c_proj.bias.data(), projected_.data(), embd_stride, pool_);
     observe("mlp.c_proj", projected_, c.n_embd);
     AddTo(x_.data(), projected_.data(), n * embd_stride);
     observe("residual_2", x_, c.n_embd);

@@ -10,6 +10,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "cache/kv_cache.h"
 #include "model/gpt2_weights.h"
 
@@ -43,9 +44,9 @@ class ForwardObserver {
 class Gpt2 {
  public:
   // `weights` must outlive the model. Forward takes up to `max_rows` rows, and computes
-  // logits for up to `max_logit_rows` of them.
+  // logits for up to `max_logit_rows` of them. `pool`, if any, must outlive it, too.
   static StatusOr<Gpt2> Create(const Gpt2Weights* weights, size_t max_rows,
-                               size_t max_logit_rows);
+                               size_t max_logit_rows, ThreadPool* pool = nullptr);
 
   const Gpt2Config& config() const { return weights_->config; }
   size_t max_rows() const { return max_rows_; }
@@ -76,6 +77,7 @@ class Gpt2 {
   void ComputeLogits(std::span<const size_t> logit_rows, ForwardObserver* observer);
 
   const Gpt2Weights* weights_ = nullptr;
+  ThreadPool* pool_ = nullptr;
   size_t max_rows_ = 0;
   size_t max_logit_rows_ = 0;
   // Activations, [max_rows, PaddedSize(columns)].

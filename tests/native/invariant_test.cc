@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/native_threads.h"
 #include "engine/sequence.h"
 #include "random_model.h"
 #include "reference.h"
@@ -82,6 +83,39 @@ TEST(InvariantTest, ABatchOfSequencesGivesEachTheBitsItHasAlone) {
     }
   }
 }
+
+class ThreadedInvariantTest : public testing::TestWithParam<size_t> {};
+
+TEST_P(ThreadedInvariantTest, AnyChunkingGivesTheBitsOfOnePassByOneThread) {
+  NativeThreads threads(GetParam());
+  TestRandom random(24);
+  for (int round = 0; round < 20; ++round) {
+    Gpt2Config config = RandomConfig(random);
+    // Enough outputs for threads to share.
+    config.n_inner = Uniform(random, 100, 600);
+    config.vocab_size = Uniform(random, 200, 1500);
+    ReferenceModel m(config, random);
+    const std::vector<int32_t> ids =
+        RandomIds(random, Uniform(random, 1, config.n_positions), config.vocab_size);
+    const auto expected = UncachedLogits(m.weights(), ids);
+    Gpt2 model =
+        std::move(*Gpt2::Create(&m.weights(), ids.size(), ids.size(), threads.pool()));
+    BlockPool pool =
+        std::move(*BlockPool::Create(Gpt2::GeometryOf(config), ids.size() / 16 + 1));
+    KvCache cache(&pool, ids.size());
+    for (size_t at = 0; at < ids.size();) {
+      const size_t count = std::min(Uniform(random, 1, 12), ids.size() - at);
+      const auto logits = ForwardLogits(&model, &cache, ids, at, count);
+      for (size_t i = 0; i < count; ++i) {
+        ASSERT_TRUE(SameBits(logits[i].data(), expected[at + i]))
+            << "round " << round << ", position " << at + i;
+      }
+      at += count;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadedInvariantTest, testing::Values(1, 2, 3, 8));
 
 TEST(InvariantTest, LaterTokensNeverReachEarlierRowsB37) {
   TestRandom random(22);

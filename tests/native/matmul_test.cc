@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/native_threads.h"
 #include "random_model.h"
 
 namespace kvasm {
@@ -57,6 +58,26 @@ TEST_P(MatMulTest, ARowsBitsDoNotDependOnTheRowsBesideIt) {
     EXPECT_EQ(0, std::memcmp(alone.data(), together.data() + r * stride,
                              stride * sizeof(float)))
         << "row " << r;
+  }
+}
+
+TEST_P(MatMulTest, AnyNumberOfThreadsGivesTheSameBits) {
+  const auto [rows, n_in, n_out] = GetParam();
+  TestRandom random(3);
+  // Several pieces for the threads to claim, and a remainder.
+  const size_t outputs = n_out + 300;
+  const PackedMatrix w = RandomMatrix(random, n_in, outputs);
+  const size_t stride = PaddedSize(outputs);
+  const std::vector<float> x = RandomFloats(random, rows * n_in);
+  std::vector<float> naive(rows * stride);
+  NaiveMatMul(x.data(), rows, n_in, w, nullptr, naive.data(), stride);
+  for (const size_t count : {1, 2, 3, 8}) {
+    NativeThreads threads(count);
+    AlignedBuffer<float> out =
+        std::move(*AlignedBuffer<float>::Create(rows * stride, ""));
+    MatMul(x.data(), rows, n_in, w, nullptr, out.data(), stride, threads.pool());
+    EXPECT_EQ(0, std::memcmp(out.data(), naive.data(), naive.size() * sizeof(float)))
+        << count << " threads";
   }
 }
 

@@ -1,7 +1,7 @@
 // Random schedules: sequences that start, step, fork, roll back, go on, pause, are
 // saved and dropped, in a pool that is too small for all of them. Each logits row must
-// have the bits of an uncached pass over its sequence's ids, and no block may leak. A
-// failing schedule is shrunk, and printed.
+// have the bits of an uncached pass over its sequence's ids by one thread, and no block
+// may leak. A failing schedule is shrunk, and printed.
 //
 // KVASM_SCHEDULES sets how many are run, KVASM_SCHEDULE_SEED the first.
 
@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/native_threads.h"
 #include "engine/sequence.h"
 #include "random_model.h"
 #include "reference.h"
@@ -47,6 +48,12 @@ std::string ToString(const std::vector<Operation>& operations) {
   return out.str();
 }
 
+// One for all schedules, as they would spend their time on starting threads.
+ThreadPool* Threads(size_t threads) {
+  static NativeThreads two(2), eight(8);
+  return threads == 1 ? nullptr : threads == 2 ? two.pool() : eight.pool();
+}
+
 class World {
  public:
   explicit World(uint32_t seed) : random_(seed) {
@@ -58,7 +65,9 @@ class World {
     const size_t head_dim = Uniform(random_, 0, 15) == 0 ? Uniform(random_, 33, 128)
                                                          : Uniform(random_, 1, 12);
     config.n_embd = config.n_head * head_dim;
-    config.n_inner = Uniform(random_, 1, 20);
+    // Now and then more outputs than one thread claims at a time.
+    config.n_inner = Uniform(random_, 0, 15) == 0 ? Uniform(random_, 130, 300)
+                                                  : Uniform(random_, 1, 20);
     config.n_positions = Uniform(random_, 2, 70);
     config.vocab_size = Uniform(random_, 2, 30);
     file_ = ToSafetensors(RandomTensors(config, random_));
@@ -71,6 +80,7 @@ class World {
     options_.max_batch = Uniform(random_, 1, 4);
     options_.kv_bytes = Uniform(random_, 1, 12) *
                         Gpt2::GeometryOf(config, options_.kv_dtype).BlockBytes();
+    options_.thread_pool = Threads(Uniform(random_, 1, 3));
     engine_ = std::move(*LoadEngine(config, file_, options_));
     for (auto& stem : stems_) stem = RandomIds(random_, 70, config.vocab_size);
   }
