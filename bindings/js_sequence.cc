@@ -10,17 +10,38 @@ namespace kvasm {
 
 using emscripten::val;
 
+namespace {
+
+std::vector<LogitBias> BiasFromJs(const val& pairs) {
+  const std::vector<double> numbers =
+      emscripten::convertJSArrayToNumberVector<double>(pairs);
+  std::vector<LogitBias> biases;
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    biases.push_back(
+        {static_cast<int32_t>(numbers[i]), static_cast<float>(numbers[i + 1])});
+  }
+  return biases;
+}
+
+}  // namespace
+
 SequenceOptions FromJs(const JsSequenceOptions& options) {
-  return {.cache = static_cast<CacheStrategy>(options.cache),
-          .sampler = {.temperature = static_cast<float>(options.temperature),
-                      .top_k = static_cast<size_t>(options.top_k),
-                      .top_p = static_cast<float>(options.top_p),
-                      .seed = static_cast<uint64_t>(options.seed_high) << 32 |
-                              options.seed_low},
-          .vocab_limit = static_cast<size_t>(options.vocab_limit),
-          .overflow = options.shift ? Overflow::kShift : Overflow::kStop,
-          .n_keep = static_cast<size_t>(options.n_keep),
-          .reuse_prefix = options.reuse_prefix};
+  return {
+      .cache = static_cast<CacheStrategy>(options.cache),
+      .sampler =
+          {.temperature = static_cast<float>(options.temperature),
+           .top_k = static_cast<size_t>(options.top_k),
+           .top_p = static_cast<float>(options.top_p),
+           .min_p = static_cast<float>(options.min_p),
+           .seed = static_cast<uint64_t>(options.seed_high) << 32 | options.seed_low,
+           .penalties = {.repetition = static_cast<float>(options.repetition_penalty),
+                         .frequency = static_cast<float>(options.frequency_penalty),
+                         .presence = static_cast<float>(options.presence_penalty),
+                         .logit_bias = BiasFromJs(options.logit_bias)}},
+      .vocab_limit = static_cast<size_t>(options.vocab_limit),
+      .overflow = options.shift ? Overflow::kShift : Overflow::kStop,
+      .n_keep = static_cast<size_t>(options.n_keep),
+      .reuse_prefix = options.reuse_prefix};
 }
 
 JsSequence::JsSequence(StatusOr<std::unique_ptr<Sequence>> sequence)
@@ -89,6 +110,11 @@ EMSCRIPTEN_BINDINGS(kvasm_sequence) {
       .field("temperature", &JsSequenceOptions::temperature)
       .field("topK", &JsSequenceOptions::top_k)
       .field("topP", &JsSequenceOptions::top_p)
+      .field("minP", &JsSequenceOptions::min_p)
+      .field("repetitionPenalty", &JsSequenceOptions::repetition_penalty)
+      .field("frequencyPenalty", &JsSequenceOptions::frequency_penalty)
+      .field("presencePenalty", &JsSequenceOptions::presence_penalty)
+      .field("logitBias", &JsSequenceOptions::logit_bias)
       .field("seedLow", &JsSequenceOptions::seed_low)
       .field("seedHigh", &JsSequenceOptions::seed_high)
       .field("vocabLimit", &JsSequenceOptions::vocab_limit)

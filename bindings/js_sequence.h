@@ -21,6 +21,12 @@ struct JsSequenceOptions {
   double temperature;
   double top_k;
   double top_p;
+  double min_p;
+  double repetition_penalty;
+  double frequency_penalty;
+  double presence_penalty;
+  // [id, bias] for each.
+  emscripten::val logit_bias;
   uint32_t seed_low;
   uint32_t seed_high;
   double vocab_limit;

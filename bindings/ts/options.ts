@@ -10,6 +10,11 @@ const generateOptionNames = [
   'temperature',
   'topK',
   'topP',
+  'minP',
+  'repetitionPenalty',
+  'frequencyPenalty',
+  'presencePenalty',
+  'logitBias',
   'seed',
   'logprobs',
   'stopTokens',
@@ -63,12 +68,21 @@ export function generateRequest(
   const { seed = randomSeed(), cache = 'block', allowSpecial = false } = options;
   const { overflow = 'stop', nKeep = 0, reusePrefix = true } = options;
   if (maxTokens !== undefined) checkInteger('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER);
-  if (!(typeof temperature === 'number' && temperature >= 0 && temperature < Infinity)) {
+  if (!(isFloat(temperature) && temperature >= 0)) {
     refuse('temperature', temperature, 'a finite number of at least 0');
   }
+  const { minP = 0, repetitionPenalty = 1, frequencyPenalty = 0 } = options;
+  const { presencePenalty = 0, logitBias = {} } = options;
   checkInteger('topK', topK, 0, Number.MAX_SAFE_INTEGER);
-  if (!(typeof topP === 'number' && topP > 0 && topP <= 1)) {
+  if (!(isFloat(topP) && Math.fround(topP) > 0 && topP <= 1)) {
     refuse('topP', topP, 'a number above 0 and up to 1');
+  }
+  if (!(isFloat(minP) && minP >= 0 && minP <= 1)) refuse('minP', minP, 'a number from 0 to 1');
+  if (!(isFloat(repetitionPenalty) && Math.fround(repetitionPenalty) > 0)) {
+    refuse('repetitionPenalty', repetitionPenalty, 'a finite number above 0');
+  }
+  for (const [name, value] of Object.entries({ frequencyPenalty, presencePenalty })) {
+    if (!isFloat(value)) refuse(name, value, 'a finite number');
   }
   checkInteger('seed', seed, 0, Number.MAX_SAFE_INTEGER, '2^53 - 1');
   if (logprobs !== undefined) checkInteger('logprobs', logprobs, 0, Number.MAX_SAFE_INTEGER);
@@ -89,6 +103,11 @@ export function generateRequest(
     temperature,
     topK: Math.min(topK, vocabSize),
     topP,
+    minP,
+    repetitionPenalty,
+    frequencyPenalty,
+    presencePenalty,
+    logitBias: checkLogitBias(logitBias, vocabSize),
     seed,
     logprobs,
     stopTokens: stopTokens === undefined ? undefined : checkStopTokens(stopTokens),
@@ -182,6 +201,29 @@ function checkStopTokens(ids: unknown): number[] {
     checkInteger(`stopTokens[${index}]`, id, 0, largestInt);
     return Number(id);
   });
+}
+
+function checkLogitBias(biases: unknown, vocabSize: number): [number, number][] {
+  if (typeof biases !== 'object' || biases === null || Array.isArray(biases)) {
+    refuse('logitBias', biases, 'an object of numbers by token id');
+  }
+  return Object.entries(biases).map(([key, bias]: [string, unknown]) => {
+    const token = /^\d+$/.test(key) ? Number(key) : Number.NaN;
+    if (!(token < vocabSize)) {
+      throw new InvalidArgumentError(
+        `logitBias must be by token ids from 0 to ${vocabSize - 1}, not ${describe(key)}.`,
+      );
+    }
+    if (bias !== -Infinity && !isFloat(bias)) {
+      refuse(`logitBias[${key}]`, bias, 'a finite number, or -Infinity');
+    }
+    return [token, Number(bias)];
+  });
+}
+
+/** Whether a value is a number that is finite as a 32-bit float, too. */
+function isFloat(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(Math.fround(value));
 }
 
 function checkSignal(signal: unknown): void {

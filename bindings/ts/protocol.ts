@@ -56,6 +56,11 @@ export interface GenerateRequest {
   readonly temperature: number;
   readonly topK: number;
   readonly topP: number;
+  readonly minP: number;
+  readonly repetitionPenalty: number;
+  readonly frequencyPenalty: number;
+  readonly presencePenalty: number;
+  readonly logitBias: readonly (readonly [token: number, bias: number])[];
   readonly seed: number;
   readonly logprobs: number | undefined;
   readonly stopTokens: readonly number[] | undefined;

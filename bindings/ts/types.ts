@@ -120,7 +120,10 @@ export type CacheStrategy = 'block' | 'concat' | 'none';
  */
 export type Overflow = 'stop' | 'shift' | 'error';
 
-/** Options of `Engine.generate` and `Session.generate`. */
+/**
+ * Options of `Engine.generate` and `Session.generate`. The model's logits pass them in this order: `repetitionPenalty`,
+ * `frequencyPenalty`, `presencePenalty`, `logitBias`; `temperature`, `topK`, `topP` (of what `topK` has left), `minP`.
+ */
 export interface GenerateOptions {
   /** Tokens to generate at the most. Default: as many as the context has room for; with `shift`, no limit. */
   maxTokens?: number;
@@ -130,6 +133,23 @@ export interface GenerateOptions {
   topK?: number;
   /** Sample among the smallest set of likeliest tokens whose probabilities sum to at least this. Default 1, off. */
   topP?: number;
+  /** Sample among tokens that are at least this as likely as the likeliest, from 0 to 1. Default 0, off. */
+  minP?: number;
+  /**
+   * Above 1 it makes tokens of the prompt and the output less likely, below 1 likelier: their logits are divided by it where
+   * positive, multiplied where negative, once however often a token is there. Default 1, off. As in Hugging Face
+   * transformers (CTRL, Keskar et al. 2019).
+   */
+  repetitionPenalty?: number;
+  /**
+   * Taken from the logit of a token for each time that it is in the output; the prompt does not count. Default 0, off. As in
+   * OpenAI's API.
+   */
+  frequencyPenalty?: number;
+  /** Taken from the logits of tokens that are in the output, once; the prompt does not count. Default 0, off. As in OpenAI's API. */
+  presencePenalty?: number;
+  /** Added to the logits of tokens by their ids; -Infinity rules one out. Default: none. */
+  logitBias?: Readonly<Record<number, number>>;
   /** An integer from 0 to 2^53 - 1. The same seed, prompt and options give the same tokens. Default: random. */
   seed?: number;
   /**

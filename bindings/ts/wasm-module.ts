@@ -104,6 +104,15 @@ export interface WasmSequenceOptions {
   readonly topK: number;
   /** 1 is off. */
   readonly topP: number;
+  /** 0 is off. */
+  readonly minP: number;
+  /** 1 is off. */
+  readonly repetitionPenalty: number;
+  /** 0 is off, as for presencePenalty. */
+  readonly frequencyPenalty: number;
+  readonly presencePenalty: number;
+  /** An id and what is added to its logit, by turns. */
+  readonly logitBias: readonly number[];
   /** The seed's low and high 32 bits. */
   readonly seedLow: number;
   readonly seedHigh: number;

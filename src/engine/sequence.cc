@@ -76,6 +76,8 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
   }
   KVASM_RETURN_IF_ERROR(Configure(options));
   ids_.insert(ids_.end(), ids.begin(), ids.end());
+  sampler_->AddPrompt(ids_);
+  drawn_ = 0;
   // A pass over the whole sequence that is under way was to end sooner.
   if (strategy_ == CacheStrategy::kNone) SetBack();
   // With nothing new, the logits of the last id are wanted once more.
@@ -91,7 +93,10 @@ Status Sequence::Truncate(size_t size) {
                   "cannot roll back to " + std::to_string(size) + " of " +
                       std::to_string(ids_.size()) + " tokens");
   }
-  ids_.resize(size);
+  for (; ids_.size() > size; ids_.pop_back()) {
+    if (sampler_) sampler_->Remove(ids_.back(), drawn_ > 0);
+    if (drawn_ > 0) --drawn_;
+  }
   RollBack(std::min(computed_, size));
   return OkStatus();
 }
@@ -113,6 +118,7 @@ StatusOr<std::unique_ptr<Sequence>> Sequence::Fork() const {
   fork->ids_.assign(ids_.begin(), ids_.end());
   fork->computed_ = computed_;
   fork->cache_.ForkFrom(cache_);
+  fork->drawn_ = drawn_;
   fork->sampler_ = sampler_;
   fork->overflow_ = overflow_;
   fork->n_keep_ = n_keep_;
@@ -139,6 +145,7 @@ Status Sequence::HandleOverflow() {
   const size_t latest = std::max<size_t>(context / 2, 1) - n_keep_;
   ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(n_keep_),
              ids_.end() - static_cast<std::ptrdiff_t>(latest));
+  drawn_ = std::min(drawn_, latest);
   SetBack();
   return OkStatus();
 }
@@ -181,6 +188,7 @@ StepEvent Sequence::Draw(size_t logits_row) {
   const StatusOr<int32_t> token = sampler_->Sample(logits());
   if (!token.ok()) return Fail(token.status());
   ids_.push_back(token.value());
+  ++drawn_;
   return {this, StepEvent::Kind::kToken, token.value()};
 }
 

@@ -158,6 +158,7 @@ class Sequence {
       ids_;  // Its capacity is that of the whole context from the start.
   size_t computed_ = 0;
   size_t reused_ = 0;
+  size_t drawn_ = 0;       // How many of the last ids were drawn since the last Append.
   bool admitted_ = false;  // Since the last Append.
   size_t logits_row_ = kNoLogits;
   KvCache cache_;  // In the engine's pool; empty for the textbook strategies.

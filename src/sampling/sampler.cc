@@ -11,6 +11,8 @@ Sampler::Sampler(const SamplerOptions& options, size_t vocab_size)
     : options_(options),
       vocab_size_(vocab_size),
       random_(options.seed),
+      penalties_(options.penalties, vocab_size),
+      penalized_(penalties_.active() ? vocab_size : 0),
       candidates_(options.temperature == 0 ? 0 : vocab_size),
       weights_(candidates_.size()) {}
 
@@ -22,12 +24,17 @@ Status Sampler::Validate(const SamplerOptions& options) {
   if (!(options.top_p > 0 && options.top_p <= 1)) {
     return Status(StatusCode::kInvalidArgument, "top_p must be above 0 and at most 1");
   }
-  return OkStatus();
+  if (!(options.min_p >= 0 && options.min_p <= 1)) {
+    return Status(StatusCode::kInvalidArgument, "min_p must be from 0 to 1");
+  }
+  return Penalties::Validate(options.penalties);
+}
+
+void Sampler::AddPrompt(std::span<const int32_t> ids) {
+  for (const int32_t id : ids) penalties_.Add(id, /*is_output=*/false);
 }
 
 StatusOr<int32_t> Sampler::Sample(const float* logits) {
-  float max = -std::numeric_limits<float>::infinity();
-  int32_t best = -1;
   for (size_t id = 0; id < vocab_size_; ++id) {
     // Written so that NaN, too, takes the way out.
     if (!(logits[id] < std::numeric_limits<float>::infinity())) {
@@ -37,11 +44,32 @@ StatusOr<int32_t> Sampler::Sample(const float* logits) {
               (std::isnan(logits[id]) ? "NaN" : "infinite") +
               "; the model's weights are damaged, or overflow in this precision");
     }
+  }
+  const float* penalized = logits;
+  if (penalties_.active()) {
+    std::copy_n(logits, vocab_size_, penalized_.begin());
+    penalties_.Apply(penalized_.data());
+    penalized = penalized_.data();
+  }
+  StatusOr<int32_t> id = Choose(penalized);
+  if (id.ok()) penalties_.Add(*id, /*is_output=*/true);
+  return id;
+}
+
+int32_t Sampler::Best(const float* logits) const {
+  float max = -std::numeric_limits<float>::infinity();
+  int32_t best = -1;
+  for (size_t id = 0; id < vocab_size_; ++id) {
     if (logits[id] > max) {
       max = logits[id];
       best = static_cast<int32_t>(id);
     }
   }
+  return best;
+}
+
+StatusOr<int32_t> Sampler::Choose(const float* logits) {
+  const int32_t best = Best(logits);
   if (best < 0) {
     return Status(StatusCode::kNonFinite,
                   "every logit is minus infinity: no token is left");
@@ -57,7 +85,7 @@ StatusOr<int32_t> Sampler::Sample(const float* logits) {
     std::nth_element(candidates_.begin(), candidates_.begin() + (count - 1),
                      candidates_.end(), Better);
   }
-  return Draw(count, max);
+  return Draw(count, logits[best]);
 }
 
 int32_t Sampler::Draw(size_t count, float max) {
@@ -86,6 +114,14 @@ int32_t Sampler::Draw(size_t count, float max) {
     }
     count = n;
     total = kept;
+  }
+  if (options_.min_p > 0) {
+    // The likeliest has the weight 1.
+    total = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (weights_[i] < options_.min_p) weights_[i] = 0;
+      total += weights_[i];
+    }
   }
   const double target = random_.NextUnit() * total;
   double sum = 0;

@@ -114,7 +114,9 @@ TEST_F(EngineTest, AContextBeyondThePositionTableIsRefused) {
 
 TEST_F(EngineTest, GenerationAllocatesNothingPerToken) {
   for (const SamplerOptions& sampler :
-       {SamplerOptions{.temperature = 0}, SamplerOptions{.top_k = 5, .top_p = 0.9f}}) {
+       {SamplerOptions{.temperature = 0},
+        SamplerOptions{.top_k = 5, .top_p = 0.9f, .min_p = 0.01f},
+        SamplerOptions{.penalties = {1.2f, 0.1f, 0.1f, {{3, 1}}}}}) {
     auto sequence =
         Start(RandomIds(random_, 20, config_.vocab_size), {.sampler = sampler});
     const size_t before = AllocationCount();

@@ -134,6 +134,10 @@ class World {
     }
     options.reuse_prefix = Uniform(random, 0, 5) != 0;
     options.sampler.seed = o.seed;
+    if (Uniform(random, 0, 2) == 0) options.sampler.temperature = 0;
+    if (Uniform(random, 0, 2) == 0) options.sampler.penalties.repetition = 1.5f;
+    if (Uniform(random, 0, 2) == 0) options.sampler.penalties.frequency = 0.5f;
+    if (Uniform(random, 0, 2) == 0) options.sampler.min_p = 0.1f;
     return options;
   }
 

@@ -64,3 +64,41 @@ test('logprobs are the same bits in a batch, and with any cache strategy', async
   );
   for (const chunks of await Promise.all(runs)) assert.deepEqual(chunks, alone);
 });
+
+const greedy = { temperature: 0, stopTokens: [] };
+
+test('logitBias forces tokens and rules them out', async () => {
+  const free = await engine.generate('Once', { ...greedy, maxTokens: 10 }).result();
+  const forced = engine.generate('Once', { ...greedy, maxTokens: 3, logitBias: { 7: 1000 } });
+  assert.deepEqual([...(await forced.result()).tokens], [7, 7, 7]);
+  const logitBias = Object.fromEntries([...free.tokens].map(id => [id, -Infinity]));
+  const { tokens } = await engine
+    .generate('Once', { ...greedy, maxTokens: 10, logitBias })
+    .result();
+  assert.ok(tokens.every(id => !free.tokens.includes(id)));
+});
+
+test('penalties end a loop, and those for the output leave the prompt alone', async () => {
+  const prompt = [5, 6, 7, 8];
+  const favoured = { 5: 500, 6: 400, 7: 300, 8: 200, 9: 100 };
+  const draw = async penalties => {
+    const options = { ...greedy, maxTokens: 5, logitBias: favoured, ...penalties };
+    return [...(await engine.generate(prompt, options).result()).tokens];
+  };
+  assert.deepEqual(await draw({}), [5, 5, 5, 5, 5]);
+  assert.deepEqual(await draw({ presencePenalty: 900 }), [5, 6, 7, 8, 9]);
+  assert.deepEqual(await draw({ frequencyPenalty: 900 }), [5, 6, 7, 8, 9]);
+});
+
+test('differently drawn runs in one batch are as they are alone', async () => {
+  const runs = [
+    { temperature: 0 },
+    { temperature: 1.5, topK: 20, repetitionPenalty: 1.3 },
+    { temperature: 0.7, minP: 0.05, frequencyPenalty: 0.5 },
+    { temperature: 1, topP: 0.9, presencePenalty: 1, logitBias: { 9: 3 } },
+  ].map(options => ({ ...options, maxTokens: 40, seed: 5, stopTokens: [] }));
+  const run = async options => (await engine.generate('Once upon a time', options).result()).tokens;
+  const alone = [];
+  for (const options of runs) alone.push(await run(options));
+  assert.deepEqual(await Promise.all(runs.map(run)), alone);
+});

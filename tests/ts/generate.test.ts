@@ -118,12 +118,21 @@ describe('generate', () => {
   it('passes the options on, and the seed in two halves', async () => {
     const { engine, wasm } = await loadFake();
     const options = { temperature: 0.5, topK: 3, topP: 0.9, seed: 2 ** 53 - 1, maxTokens: 1 };
-    await engine.generate('a', { ...options, cache: 'none' }).result();
+    const penalties = { repetitionPenalty: 1.2, frequencyPenalty: 0.3, presencePenalty: 0.4 };
+    const logitBias = { 65: Number.NEGATIVE_INFINITY, 7: -1 };
+    await engine
+      .generate('a', { ...options, ...penalties, minP: 0.1, logitBias, cache: 'none' })
+      .result();
     expect(wasm.sequenceOptions[0]).toEqual({
       cache: 2,
       temperature: 0.5,
       topK: 3,
       topP: 0.9,
+      minP: 0.1,
+      repetitionPenalty: 1.2,
+      frequencyPenalty: 0.3,
+      presencePenalty: 0.4,
+      logitBias: [7, -1, 65, Number.NEGATIVE_INFINITY],
       seedLow: 2 ** 32 - 1,
       seedHigh: 2 ** 21 - 1,
       vocabLimit: 257,

@@ -33,6 +33,11 @@ describe('options of generate', () => {
       temperature: 1,
       topK: 0,
       topP: 1,
+      minP: 0,
+      repetitionPenalty: 1,
+      frequencyPenalty: 0,
+      presencePenalty: 0,
+      logitBias: [],
       seed: expect.any(Number),
       logprobs: undefined,
       stopTokens: undefined,
@@ -45,11 +50,17 @@ describe('options of generate', () => {
   });
 
   it('are taken over their whole range', () => {
+    const float = fc.double({ min: -1e38, max: 1e38, noNaN: true });
     const options = fc.record({
       maxTokens: fc.maxSafeNat(),
-      temperature: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
+      temperature: float.map(Math.abs),
       topK: fc.maxSafeNat(),
-      topP: fc.double({ min: 0, minExcluded: true, max: 1, noNaN: true }),
+      topP: fc.double({ min: 1e-9, max: 1, noNaN: true }),
+      minP: fc.double({ min: 0, max: 1, noNaN: true }),
+      repetitionPenalty: float.filter(value => value >= 1e-9),
+      frequencyPenalty: float,
+      presencePenalty: float,
+      logitBias: fc.dictionary(fc.nat(vocabSize - 1).map(String), float),
       seed: fc.maxSafeNat(),
       logprobs: fc.maxSafeNat(),
       stopTokens: fc.array(fc.nat()),
@@ -62,7 +73,13 @@ describe('options of generate', () => {
     fc.assert(
       fc.property(options, given => {
         const request = generateRequest('a', given, limits);
-        expect(request).toEqual({ ...given, prompt: 'a', topK: Math.min(given.topK, vocabSize) });
+        const biases = Object.entries(given.logitBias);
+        expect(request).toEqual({
+          ...given,
+          prompt: 'a',
+          topK: Math.min(given.topK, vocabSize),
+          logitBias: biases.map(([token, bias]) => [Number(token), bias]),
+        });
       }),
     );
   });
@@ -89,6 +106,19 @@ describe('options of generate', () => {
     [{ topP: 0 }, 'topP must be a number above 0 and up to 1, not 0.'],
     [{ topP: 1.01 }, /^topP .* not 1.01\.$/],
     [{ topP: null }, /^topP .* not null\.$/],
+    [{ topP: 1e-300 }, /^topP .* not 1e-300\.$/],
+    [{ temperature: 1e39 }, /^temperature .* not 1e\+39\.$/],
+    [{ minP: -0.1 }, 'minP must be a number from 0 to 1, not -0.1.'],
+    [{ minP: 1.1 }, /^minP .* not 1.1\.$/],
+    [{ repetitionPenalty: 0 }, 'repetitionPenalty must be a finite number above 0, not 0.'],
+    [{ repetitionPenalty: 1e-99 }, /^repetitionPenalty .* not 1e-99\.$/],
+    [{ frequencyPenalty: Number.NaN }, 'frequencyPenalty must be a finite number, not NaN.'],
+    [{ presencePenalty: '1' }, 'presencePenalty must be a finite number, not "1".'],
+    [{ logitBias: [1] }, /^logitBias must be an object of numbers by token id, not /],
+    [{ logitBias: { 300: 1 } }, 'logitBias must be by token ids from 0 to 299, not "300".'],
+    [{ logitBias: { the: 1 } }, /^logitBias must be by token ids .* not "the"\.$/],
+    [{ logitBias: { 5: 'x' } }, 'logitBias[5] must be a finite number, or -Infinity, not "x".'],
+    [{ logitBias: { 5: Infinity } }, /^logitBias\[5\] .* not Infinity\.$/],
     [{ stopTokens: 5 }, /^stopTokens must be an array of token ids, not 5\.$/],
     [{ stopTokens: [1, -1] }, /^stopTokens\[1\] must be an integer from 0 .* not -1\.$/],
     [{ stopTokens: ['a'] }, /^stopTokens\[0\] .* not "a"\.$/],

@@ -3,14 +3,10 @@ import { emptyPrompt } from '../prompt.js';
 import { chunksAhead, type GenerateRequest, type GenerateSummary } from '../protocol.js';
 import { StreamDecoder } from '../tokenizer/stream-decoder.js';
 import type { FinishReason, GenerateChunk } from '../types.js';
-import {
-  type WasmSequence,
-  type WasmSequenceOptions,
-  wasmCacheStrategies,
-  wasmEventKinds,
-} from '../wasm-module.js';
+import { type WasmSequence, type WasmSequenceOptions, wasmEventKinds } from '../wasm-module.js';
 import { checkStatus, type LoadedModel } from './load.js';
 import { reportMemory } from './memory.js';
+import { sequenceOptions } from './sequence-options.js';
 import { type StepTime, Stopwatch } from './stopwatch.js';
 
 /** Where a run's sequence comes from, and what becomes of it. */
@@ -186,22 +182,4 @@ function encodePrompt(
     throw errorFor('context-full', `The prompt has ${ids.length} tokens${rest}, but ${room}.`);
   }
   return ids;
-}
-
-function sequenceOptions(model: LoadedModel, request: GenerateRequest): WasmSequenceOptions {
-  const { temperature, topK, topP, seed, cache, overflow, nKeep, reusePrefix } = request;
-  const { vocabSize } = model.tokenizer;
-  return {
-    cache: wasmCacheStrategies[cache],
-    temperature,
-    topK,
-    topP,
-    seedLow: seed % 2 ** 32,
-    seedHigh: Math.floor(seed / 2 ** 32),
-    // Rows beyond the tokenizer's ids are padding, which must not be drawn.
-    vocabLimit: vocabSize < model.info.config.vocabSize ? vocabSize : 0,
-    shift: overflow === 'shift',
-    nKeep: overflow === 'shift' ? nKeep : 0,
-    reusePrefix,
-  };
 }
