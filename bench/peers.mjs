@@ -73,14 +73,18 @@ function planRound(settings, { measure, weights, torch }) {
   const { threads, isSelected } = settings;
   const items = [];
   const weightBytes = new Map();
+  const most = Math.max(...threads);
   const add = (name, precision, count, run, more = {}) => {
     if (!isSelected(name, precision)) return;
+    // Fewer threads take twice as long, and are seldom the best.
+    const isDue = round => count === most || round % 2 === 0;
     items.push({
       key: keyOf(name, precision, count),
       name,
       precision,
       threads: count,
       run,
+      isDue,
       ...more,
     });
   };
@@ -102,7 +106,6 @@ function planRound(settings, { measure, weights, torch }) {
       if (precision === 'f32') add('torch', precision, count, () => torch(count));
     }
   }
-  const most = Math.max(...threads);
   add('strategies', 'f32', most, round => measure.strategies(ENTRANTS[0], most, round));
   return items;
 }

@@ -21,16 +21,17 @@ export async function torchIsMissing() {
   }
 }
 
-/** Tokens per second after the first, with the ids. */
+/** Tokens per second after the first, with the ids, the layout of the weights and PyTorch's version. */
 export async function measureTorch(checkpoint, { ids, tokens, threads }) {
   const stop = startCpuMeter(() => treeCpuSeconds(process.pid));
   const { stdout } = await run(PYTHON, [SCRIPT, checkpoint, threads, tokens, ...ids].map(String), {
     env: { ...process.env, OPENBLAS_NUM_THREADS: threads, OMP_NUM_THREADS: threads },
   });
-  const { times, ids: drawn, version } = JSON.parse(stdout);
+  const { times, ids: drawn, layout, version } = JSON.parse(stdout);
   return {
     decode: (times.length - 1) / (times.at(-1) - times[0]),
     ids: drawn,
+    layout,
     version,
     foreignCores: stop().foreignCores,
   };

@@ -103,9 +103,10 @@ function torchSection(results) {
     '## PyTorch outside the browser',
     `A preallocated cache and matrix-vector products, float32, PyTorch ${entries[0].samples[0].version} with Debian's BLAS.`,
     markdownTable(
-      ['threads', 'decode, tokens/s', 'others used'],
+      ['threads', 'weights stored', 'decode, tokens/s', 'others used'],
       entries.map(entry => [
         String(entry.threads),
+        [...new Set(entry.samples.map(({ layout }) => layout))].join(' or '),
         withRange(summary(entry, 'decode')),
         othersUsed(entry),
       ]),
@@ -151,7 +152,7 @@ function settingLines(results, facts, settings) {
     `${facts.date}; commit ${facts.commit}; our builds and the starts of their SHA-256: ${builds}`,
     `${facts.cpu}; ${describeContention(allForeignCores(results))}`,
     `Chromium ${facts.chromium}, Node ${facts.node}; ${facts.peers}`,
-    `rounds in turns: ${settings.reps}; medians, with the range in brackets; ratios are taken within a round`,
+    `rounds in turns: ${settings.reps}, with fewer threads every other one; medians, with the range in brackets; ratios are taken within a round`,
     `a random model of the shape of GPT-2 ${settings.shape}, the same weights for all; each visit is a new page, with a warm-up that does not count`,
     `decode: ${settings.tokens} tokens, greedy, after a prompt of 4; prefill: the first token of a prompt of ${settings.prefill}; the same ids for all`,
     'times are what the page sees, but for the decode and prefill of wllama, which are by its own clock and leave its JavaScript out',

@@ -31,12 +31,12 @@ export class Results {
 
 export const summary = (entry, metric) => summarise(entry.samples.map(sample => sample[metric]));
 
-/** Of a metric, round by round: samples of one round share what else the machine was doing. */
+/** Of metrics, round by round: samples of one round share what else the machine was doing. */
 export function ratioOf(a, b, metricOfA, metricOfB = metricOfA) {
-  const values = (entry, metric) => entry.samples.map(sample => sample[metric]);
-  const rounds = Math.min(a.samples.length, b.samples.length);
+  const byRound = new Map(b.samples.map(sample => [sample.round, sample[metricOfB]]));
+  const pairs = a.samples.filter(({ round }) => byRound.has(round));
   return summariseRatios(
-    values(a, metricOfA).slice(0, rounds),
-    values(b, metricOfB).slice(0, rounds),
+    pairs.map(sample => sample[metricOfA]),
+    pairs.map(({ round }) => byRound.get(round)),
   );
 }

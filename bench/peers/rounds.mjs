@@ -1,22 +1,23 @@
-// Everything once in each round, one after the other, so that what disturbs the machine disturbs all alike.
+// What is due in each round once, one after the other, so that what disturbs the machine disturbs all alike.
 
 /**
  * @template Sample
- * @param {{ key: string, run: (round: number) => Promise<Sample> }[]} items
+ * @param {{ key: string, run: (round: number) => Promise<Sample>, isDue?: (round: number) => boolean }[]} items each is due in
+ *   all rounds unless it says otherwise
  * @param {number} reps rounds
  * @param {(round: number, key: string) => void} [onStart]
- * @returns {Promise<{ samples: Map<string, Sample[]>, failures: Map<string, string> }>} samples by key, those of a round at
- *   its index in each; an item that fails is not run again, and has no samples
+ * @returns {Promise<{ samples: Map<string, (Sample & { round: number })[]>, failures: Map<string, string> }>} samples by
+ *   key; an item that fails is not run again, and has no samples
  */
 export async function runRounds(items, reps, onStart = () => {}) {
   const samples = new Map(items.map(({ key }) => [key, []]));
   const failures = new Map();
   for (let round = 0; round < reps; round++) {
-    for (const { key, run } of items) {
-      if (failures.has(key)) continue;
+    for (const { key, run, isDue = () => true } of items) {
+      if (failures.has(key) || !isDue(round)) continue;
       onStart(round, key);
       try {
-        samples.get(key).push(await run(round));
+        samples.get(key).push({ round, ...(await run(round)) });
       } catch (error) {
         failures.set(key, error.message);
         samples.delete(key);

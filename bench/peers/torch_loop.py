@@ -1,7 +1,8 @@
 """PyTorch's best greedy loop for GPT-2 on a CPU: a preallocated cache, and matrix-vector products.
 
-A Linear of one row goes through PyTorch's GEMM, which is half as fast as `mv`. Prints one line of JSON:
-{"times": seconds from the start to each token, "ids": [...], "version": "..."}.
+A Linear of one row goes through PyTorch's GEMM, which is half as fast as `mv`. How matrices are best laid out depends on
+the BLAS and the threads, so the warm-up tries both ways. Prints one line of JSON:
+{"times": seconds from the start to each token, "ids": [...], "layout": "...", "version": "..."}.
 
 Usage: torch_loop.py CHECKPOINT THREADS TOKENS ID...
 """
@@ -13,6 +14,14 @@ import time
 
 import numpy
 import torch
+
+WARM_UP_TOKENS = 12
+
+# From weights [in, out] to the matrix [out, in] that `mv` takes.
+LAYOUTS = {
+    "by input": lambda weight: weight.contiguous().t(),
+    "by output": lambda weight: weight.t().contiguous(),
+}
 
 
 def read_checkpoint(folder):
@@ -37,12 +46,13 @@ def read_checkpoint(folder):
 class Model:
     """One token at a time, with keys and values [layers, heads, positions, head dim]."""
 
-    def __init__(self, config, tensors, positions):
+    def __init__(self, config, tensors, positions, lay_out):
         self.heads = config["n_head"]
         self.width = config["n_embd"]
         self.epsilon = config["layer_norm_epsilon"]
         self.head_dim = self.width // self.heads
         self.wte, self.wpe = tensors["wte.weight"], tensors["wpe.weight"]
+        self.head = lay_out(self.wte.t())
         self.final = tensors["ln_f.weight"], tensors["ln_f.bias"]
         self.layers = []
         for i in range(config["n_layer"]):
@@ -50,7 +60,7 @@ class Model:
             for name in ("ln_1", "ln_2"):
                 layer[name] = tensors[f"h.{i}.{name}.weight"], tensors[f"h.{i}.{name}.bias"]
             for name in ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"):
-                weight = tensors[f"h.{i}.{name}.weight"].t().contiguous()
+                weight = lay_out(tensors[f"h.{i}.{name}.weight"])
                 layer[name] = weight, tensors[f"h.{i}.{name}.bias"]
             self.layers.append(layer)
         shape = (len(self.layers), self.heads, positions, self.head_dim)
@@ -79,7 +89,7 @@ class Model:
             inner = torch.nn.functional.gelu(inner, approximate="tanh")
             weight, bias = layer["mlp.c_proj"]
             x = x + torch.addmv(bias, weight, inner)
-        return torch.mv(self.wte, self.norm(x, self.final))
+        return torch.mv(self.head, self.norm(x, self.final))
 
 
 def generate(model, prompt, count):
@@ -101,10 +111,17 @@ def main():
     prompt = [int(token) for token in prompt]
     torch.set_num_threads(int(threads))
     with torch.inference_mode():
-        model = Model(*read_checkpoint(folder), len(prompt) + int(count))
-        generate(model, prompt, 8)
+        checkpoint = read_checkpoint(folder)
+        positions = len(prompt) + max(int(count), WARM_UP_TOKENS)
+        tried = {}
+        for layout, lay_out in LAYOUTS.items():
+            model = Model(*checkpoint, positions, lay_out)
+            times = generate(model, prompt, WARM_UP_TOKENS)[1]
+            tried[times[-1] - times[0]] = layout, model
+        layout, model = tried[min(tried)]
         ids, times = generate(model, prompt, int(count))
-    print(json.dumps({"times": times, "ids": ids, "version": torch.__version__}))
+    result = {"times": times, "ids": ids, "layout": layout, "version": torch.__version__}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -18,14 +18,40 @@ test('each round runs everything once, in order, and what fails not again', asyn
     run: async round => {
       log.push(`${key}${round}`);
       if (key === 'b' && round === 1) throw new Error('out of luck');
-      return { round };
+      return { value: key + round };
     },
   });
   const { samples, failures } = await runRounds(['a', 'b', 'c'].map(item), 3);
   assert.deepEqual(log, ['a0', 'b0', 'c0', 'a1', 'b1', 'c1', 'a2', 'c2']);
   assert.deepEqual([...samples.keys()], ['a', 'c']);
-  assert.deepEqual(samples.get('c'), [{ round: 0 }, { round: 1 }, { round: 2 }]);
+  assert.deepEqual(samples.get('c'), [
+    { round: 0, value: 'c0' },
+    { round: 1, value: 'c1' },
+    { round: 2, value: 'c2' },
+  ]);
   assert.deepEqual([...failures], [['b', 'out of luck']]);
+});
+
+test('what is not due in a round is left out of it, and compared in the others', async () => {
+  const rates = { quick: [8, 40, 80], slow: [4, 0, 20] };
+  const item = (name, isDue) => ({
+    ...{ key: keyOf(name, 'f32', 1), name, precision: 'f32', threads: 1 },
+    run: async round => ({ decode: rates[name][round] }),
+    isDue,
+  });
+  const items = [item('quick'), item('slow', round => round !== 1)];
+  const { samples } = await runRounds(items, 3);
+  const { entries } = new Results(items, samples);
+  assert.deepEqual(
+    entries.map(entry => entry.samples.length),
+    [3, 2],
+  );
+  assert.deepEqual(ratioOf(entries[0], entries[1], 'decode'), { median: 3, min: 2, max: 4 });
+  assert.deepEqual(ratioOf(entries[1], entries[0], 'decode'), {
+    median: 0.375,
+    min: 0.25,
+    max: 0.5,
+  });
 });
 
 test('--only takes engines, precisions, or both', () => {
@@ -100,7 +126,8 @@ function madeUpResults(speeds, more = []) {
   for (const [name, precision, speed] of speeds) {
     for (const threads of [1, 2]) {
       // The second round is twice as slow for all.
-      const sample = slowness => ({
+      const sample = (round, slowness) => ({
+        round,
         decode: (speed * threads) / slowness,
         prefill: (10 * speed * threads) / slowness,
         bytesPerSecond: (1e9 * threads) / slowness,
@@ -112,7 +139,7 @@ function madeUpResults(speeds, more = []) {
         files: [],
         facts: { variant: 'simd', settings: `settings of ${name}` },
       });
-      add(name, precision, threads, [sample(1), sample(2)]);
+      add(name, precision, threads, [sample(0, 1), sample(1, 2)]);
     }
   }
   for (const args of more) add(...args);
@@ -151,15 +178,16 @@ test('the best peer is the fastest, whichever it is', () => {
 });
 
 test('memory, PyTorch and the textbook have targets of their own', () => {
-  const rate = bytesPerSecond => [{ bytesPerSecond, bytes: 1, foreignCores: 0 }];
+  const only = sample => [{ round: 0, foreignCores: 0, ...sample }];
+  const rate = bytesPerSecond => only({ bytesPerSecond, bytes: 1 });
   const seconds = { block: 1, concat: 1.02, none: 6.2 };
   const results = madeUpResults(
     [['kvasm', 'f32', 50]],
     [
       ['read-loop', 'f32', 1, rate(1.2e9)],
       ['read-loop', 'f32', 2, rate(4e9)],
-      ['torch', 'f32', 2, [{ decode: 60, foreignCores: 0 }]],
-      ['strategies', 'f32', 2, [{ seconds, foreignCores: 0 }]],
+      ['torch', 'f32', 2, only({ decode: 60 })],
+      ['strategies', 'f32', 2, only({ seconds })],
     ],
   );
   const met = verdicts(results);
