@@ -12,7 +12,7 @@ import {
   unpackError,
   type WorkerMessage,
 } from './protocol.js';
-import type { EngineInfo, GenerateChunk, LoadProgress } from './types.js';
+import type { EngineInfo, GenerateChunk, LoadOptions, LoadProgress, LoadWarning } from './types.js';
 
 /** Where a generation's messages go; the last call is `finish` or `fail`. */
 export interface GenerationSink {
@@ -35,6 +35,7 @@ export class WorkerClient {
   readonly #calls = new Map<number, Deferred<Calls[CallName]['answer']>>();
   readonly #generations = new Map<number, GenerationSink>();
   #onProgress: ((progress: LoadProgress) => void) | undefined;
+  #onWarning: ((warning: LoadWarning) => void) | undefined;
   #heard = false;
   #closed: KvasmError | undefined;
   #terminated: Promise<void> | undefined;
@@ -50,16 +51,17 @@ export class WorkerClient {
   }
 
   /** The load, and nothing else before it has resolved. */
-  async load(
-    request: LoadRequest,
-    onProgress: ((progress: LoadProgress) => void) | undefined,
-  ): Promise<EngineInfo> {
+  async load(request: LoadRequest, { onProgress, onWarning }: LoadOptions): Promise<EngineInfo> {
     this.#onProgress = onProgress;
-    const transfer: ArrayBuffer[] = [];
-    for (const file of Object.values(request.files)) {
+    this.#onWarning = onWarning ?? (({ message }) => console.warn(`kvasm: ${message}`));
+    const transfer: Transferable[] = [];
+    const { model, download } = request;
+    for (const file of model.kind === 'files' ? Object.values(model.files) : []) {
       // locateFile has made the copy in a buffer of its own.
       if (file.kind === 'bytes') transfer.push(file.bytes.buffer as ArrayBuffer);
+      if (file.kind === 'stream') transfer.push(file.port);
     }
+    if (download.storage.kind === 'store') transfer.push(download.storage.port);
     try {
       return await this.call('load', request, transfer);
     } catch (cause) {
@@ -72,7 +74,7 @@ export class WorkerClient {
   async call<Name extends CallName>(
     type: Name,
     request: Calls[Name]['request'],
-    transfer: ArrayBuffer[] = [],
+    transfer: Transferable[] = [],
   ): Promise<Calls[Name]['answer']> {
     if (this.#closed) throw this.#closed;
     const id = ++this.#lastId;
@@ -143,7 +145,10 @@ export class WorkerClient {
     if (this.#closed) return;
     switch (message.type) {
       case 'progress':
-        this.#report(message.id, message.progress);
+        this.#tell(message.id, () => this.#onProgress?.(message.progress));
+        break;
+      case 'warning':
+        this.#tell(message.id, () => this.#onWarning?.(message.warning));
         break;
       case 'answer':
         this.#answer(message.id)?.resolve(message.answer);
@@ -169,9 +174,10 @@ export class WorkerClient {
     }
   }
 
-  #report(id: number, progress: LoadProgress): void {
+  /** What the user's own function throws ends the call. */
+  #tell(id: number, call: () => void): void {
     try {
-      this.#onProgress?.(progress);
+      call();
     } catch (error) {
       this.#answer(id)?.reject(error);
     }

@@ -4,11 +4,13 @@ import { WorkerClient } from './client.js';
 import { Deferred } from './deferred.js';
 import { describe } from './describe.js';
 import { asyncDispose } from './dispose.js';
+import { downloadRequest } from './download-options.js';
 import { EngineClosedError, InvalidArgumentError } from './errors.js';
 import { type LoadedEngine, startGeneration } from './generation.js';
 import { checkLoadOptions } from './options.js';
 import type { Platform } from './platform.js';
 import { WorkerSession } from './session.js';
+import { locateModel } from './source.js';
 import type {
   EngineInfo,
   GenerateOptions,
@@ -101,19 +103,20 @@ export async function loadWorker(
   options: LoadOptions,
 ): Promise<LoadedEngine> {
   const cache = checkLoadOptions(options);
-  const { signal, onProgress, wasmUrl, workerUrl } = options;
+  const { signal, wasmUrl, workerUrl } = options;
   signal?.throwIfAborted();
-  const files = await platform.locate(source, options);
+  const model = await locateModel(source, options, platform);
   signal?.throwIfAborted();
   const resolve = (name: string, url: string | URL | undefined) =>
     url === undefined ? undefined : platform.resolveUrl(name, url);
-  const request = { files, wasmUrl: resolve('wasmUrl', wasmUrl), cache };
+  const download = downloadRequest(options, path => platform.resolveDirectory(path));
+  const request = { model, download, wasmUrl: resolve('wasmUrl', wasmUrl), cache };
   const client = new WorkerClient(platform.spawn(resolve('workerUrl', workerUrl)));
   const aborted = new Deferred<never>();
   const abort = () => aborted.reject(signal?.reason);
   signal?.addEventListener('abort', abort);
   try {
-    const info = await Promise.race([client.load(request, onProgress), aborted.promise]);
+    const info = await Promise.race([client.load(request, options), aborted.promise]);
     return { client, info };
   } catch (error) {
     await client.close(new EngineClosedError('disposed', 'The engine was not loaded.'));

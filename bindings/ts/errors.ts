@@ -14,6 +14,8 @@ export type KvasmErrorCode =
   | 'unsupported'
   /** A file could not be fetched or read. */
   | 'load-failed'
+  /** A file has not the length or the SHA-256 digest that the hub or the caller states. */
+  | 'integrity'
   /** The WebAssembly memory cannot hold the model or the cache. */
   | 'out-of-memory'
   /** The prompt does not fit into the context, or `overflow: 'error'` and the context is full. */
@@ -86,6 +88,7 @@ export function errorFor(
     case 'invalid-tokenizer':
     case 'unsupported':
     case 'load-failed':
+    case 'integrity':
       return new ModelError(code, message, options);
     case 'out-of-memory':
     case 'context-full':

@@ -9,4 +9,5 @@ export {
   type KvasmErrorCode,
   ModelError,
 } from './errors.js';
+export { isModelFile, missingModelFiles, modelFileNames } from './model-files.js';
 export type * from './types.js';

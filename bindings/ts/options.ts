@@ -1,4 +1,6 @@
+import { checkInteger, refuse } from './checks.js';
 import { closestName, describe } from './describe.js';
+import { checkDownloadOptions, downloadOptionNames } from './download-options.js';
 import { InvalidArgumentError } from './errors.js';
 import { promptIds } from './prompt.js';
 import type { CacheOptions, GenerateRequest } from './protocol.js';
@@ -35,8 +37,7 @@ const loadOptionNames = [
   'kvBytes',
   'prefixCache',
   'prefillChunk',
-  'hubUrl',
-  'revision',
+  ...downloadOptionNames,
   'wasmUrl',
   'workerUrl',
 ] as const satisfies readonly (keyof LoadOptions)[];
@@ -125,7 +126,7 @@ export function generateRequest(
 export function checkLoadOptions(options: LoadOptions): CacheOptions {
   checkNames('load', options, loadOptionNames);
   checkSignal(options.signal);
-  const { onProgress, contextLength, revision } = options;
+  const { onProgress, contextLength } = options;
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     refuse('onProgress', onProgress, 'a function');
   }
@@ -137,10 +138,8 @@ export function checkLoadOptions(options: LoadOptions): CacheOptions {
   if (kvBytes !== undefined) checkInteger('kvBytes', kvBytes, 1, 2 ** 32 - 1, '2^32 - 1');
   checkBoolean('prefixCache', prefixCache);
   checkInteger('prefillChunk', prefillChunk, 1, largestInt);
-  if (revision !== undefined && (typeof revision !== 'string' || revision === '')) {
-    refuse('revision', revision, 'the name of a branch, tag or commit');
-  }
-  for (const name of ['hubUrl', 'wasmUrl', 'workerUrl'] as const) {
+  checkDownloadOptions(options);
+  for (const name of ['wasmUrl', 'workerUrl'] as const) {
     const url: unknown = options[name];
     if (url !== undefined && typeof url !== 'string' && !(url instanceof URL)) {
       refuse(name, url, 'a URL');
@@ -173,23 +172,6 @@ function checkName(option: string, value: unknown, names: object): void {
   if (typeof value === 'string' && Object.hasOwn(names, value)) return;
   const quoted = Object.keys(names).map(name => `'${name}'`);
   refuse(option, value, quoted.join(' or '));
-}
-
-/** @throws InvalidArgumentError */
-export function checkInteger(
-  name: string,
-  value: unknown,
-  least: number,
-  most: number,
-  mostText = String(most),
-): void {
-  if (!(Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most)) {
-    const range =
-      most === Number.MAX_SAFE_INTEGER && mostText === String(most)
-        ? `of at least ${least}`
-        : `from ${least} to ${mostText}`;
-    refuse(name, value, `an integer ${range}`);
-  }
 }
 
 function checkStopTokens(ids: unknown): number[] {
@@ -234,10 +216,6 @@ function checkSignal(signal: unknown): void {
     'aborted' in signal &&
     'addEventListener' in signal;
   if (signal !== undefined && !usable) refuse('signal', signal, 'an AbortSignal');
-}
-
-function refuse(name: string, value: unknown, wanted: string): never {
-  throw new InvalidArgumentError(`${name} must be ${wanted}, not ${describe(value)}.`);
 }
 
 function randomSeed(): number {

@@ -1,19 +1,24 @@
 import { describe } from './describe.js';
 import { errorFor, InvalidArgumentError } from './errors.js';
 import type { Platform, WorkerHandle } from './platform.js';
-import { describeThrown, type ModelLocations, type WorkerMessage } from './protocol.js';
 import {
-  isAbsoluteUrl,
-  isHubId,
-  locateFiles,
-  locateInFolder,
-  locateOnHub,
-  parseUrl,
-} from './source.js';
-import type { LoadOptions, ModelSource } from './types.js';
+  describeThrown,
+  type FileLocation,
+  type ModelLocation,
+  type WorkerMessage,
+} from './protocol.js';
+import { isAbsoluteUrl, isHubId, locateAtUrl, locateOnHub, parseUrl } from './source.js';
+import type { LoadOptions } from './types.js';
 import { type StartedWorker, startWorker } from './worker-script.js';
 
-export const browserPlatform: Platform = { spawn, resolveUrl, locate };
+export const browserPlatform: Platform = {
+  spawn,
+  resolveUrl,
+  resolveDirectory,
+  locateModel,
+  locateModelAt: locateAtUrl,
+  locateFile,
+};
 
 function spawn(workerUrl: string | undefined): WorkerHandle {
   const { worker, explainFailure } = makeWorker(workerUrl);
@@ -47,21 +52,25 @@ function makeWorker(workerUrl: string | undefined): StartedWorker {
   }
 }
 
-async function locate(source: ModelSource, options: LoadOptions): Promise<ModelLocations> {
-  if (source instanceof URL) return locateInFolder(source);
-  if (typeof source !== 'string') {
-    return locateFiles(source, text => ({
-      kind: 'url',
-      url: parseUrl('A file of the model', text, baseUrl()).href,
-    }));
-  }
-  if (isAbsoluteUrl(source)) return locateInFolder(parseUrl('The model', source));
+async function locateModel(source: string, options: LoadOptions): Promise<ModelLocation> {
+  if (isAbsoluteUrl(source)) return locateAtUrl(parseUrl('The model', source), options);
   if (isHubId(source)) return locateOnHub(source, options);
   // What has neither a scheme nor the look of a hub id is relative to the page.
-  if (source.includes('/')) return locateInFolder(parseUrl('The model', source, baseUrl()));
+  if (source.includes('/')) return locateAtUrl(parseUrl('The model', source, baseUrl()), options);
   throw new InvalidArgumentError(
     `The model must be a URL (a relative one starts with "./", "../" or "/"), or a hub id, ` +
       `not ${describe(source)}.`,
+  );
+}
+
+function locateFile(text: string | URL): FileLocation {
+  return { kind: 'url', url: parseUrl('A file of the model', text, baseUrl()).href };
+}
+
+function resolveDirectory(path: string): string {
+  throw new InvalidArgumentError(
+    `storage must be 'auto', 'opfs', 'cache-api', 'off' or a ModelStore in a browser, ` +
+      `not the directory ${describe(path)}.`,
   );
 }
 

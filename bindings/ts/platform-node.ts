@@ -1,35 +1,36 @@
 import { stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { type Transferable as NodeTransferable, Worker } from 'node:worker_threads';
 
 import { describe } from './describe.js';
 import { errorFor, InvalidArgumentError } from './errors.js';
+import { isWeights } from './model-files.js';
 import type { Platform, WorkerHandle } from './platform.js';
 import {
   describeThrown,
   type FileLocation,
-  type ModelLocations,
+  type ModelLocation,
   type WorkerMessage,
 } from './protocol.js';
-import {
-  isAbsoluteUrl,
-  isHubId,
-  locateEach,
-  locateFiles,
-  locateInFolder,
-  locateOnHub,
-  parseUrl,
-} from './source.js';
-import type { LoadOptions, ModelSource } from './types.js';
+import { isAbsoluteUrl, isHubId, locateAtUrl, locateOnHub, parseUrl } from './source.js';
+import type { LoadOptions } from './types.js';
 
-export const nodePlatform: Platform = { spawn, resolveUrl, locate };
+export const nodePlatform: Platform = {
+  spawn,
+  resolveUrl,
+  resolveDirectory: path => resolve(path),
+  locateModel,
+  locateModelAt,
+  locateFile,
+};
 
 function spawn(workerUrl: string | undefined): WorkerHandle {
   const worker = makeWorker(workerUrl);
   let terminating = false;
   return {
-    post: (message, transfer) => worker.postMessage(message, transfer),
+    // Node's own type of the same things.
+    post: (message, transfer) => worker.postMessage(message, transfer as NodeTransferable[]),
     onMessage(listener) {
       worker.on('message', (message: WorkerMessage) => listener(message));
     },
@@ -64,45 +65,45 @@ function makeWorker(workerUrl: string | undefined): Worker {
   }
 }
 
-async function locate(source: ModelSource, options: LoadOptions): Promise<ModelLocations> {
-  if (source instanceof URL) return locateUrl(source);
-  if (typeof source !== 'string') return locateFiles(source, locateText);
-  if (isAbsoluteUrl(source)) return locateUrl(parseUrl('The model', source));
-  if (await isDirectory(source)) return locateDirectory(source);
+async function locateModel(source: string, options: LoadOptions): Promise<ModelLocation> {
+  if (isAbsoluteUrl(source)) return locateModelAt(parseUrl('The model', source), options);
   // A path that exists wins over a hub id of the same letters.
+  const local = await locateLocal(source, options);
+  if (local) return local;
   if (isHubId(source)) return locateOnHub(source, options);
-  if (/[/\\]|^\.+$/.test(source)) {
-    throw errorFor('load-failed', `There is no directory ${describe(source)}.`);
+  if (/[/\\]|^\.+$/.test(source) || isWeights(source)) {
+    throw errorFor('load-failed', `There is no directory or file of weights ${describe(source)}.`);
   }
   throw new InvalidArgumentError(
     `The model must be a directory, a URL or a hub id, not ${describe(source)}.`,
   );
 }
 
-/** A path counts as a URL here, since files of one's own are where such options point to. */
-function resolveUrl(name: string, url: string | URL): string {
-  if (typeof url === 'string' && !isAbsoluteUrl(url)) return pathToFileURL(resolve(url)).href;
-  return parseUrl(name, url).href;
+function locateModelAt(url: URL, options: LoadOptions): ModelLocation {
+  if (url.protocol !== 'file:') return locateAtUrl(url, options);
+  const path = fileURLToPath(url);
+  return isWeights(path) ? locateWeights(path) : { kind: 'directory', path, file: options.file };
 }
 
-async function isDirectory(path: string): Promise<boolean> {
+async function locateLocal(path: string, options: LoadOptions): Promise<ModelLocation | undefined> {
   try {
-    return (await stat(path)).isDirectory();
+    const found = await stat(path);
+    if (found.isDirectory()) {
+      return { kind: 'directory', path: resolve(path), file: options.file };
+    }
   } catch {
-    return false;
+    return undefined;
   }
+  return isWeights(path) ? locateWeights(path) : undefined;
 }
 
-function locateUrl(url: URL): ModelLocations {
-  return url.protocol === 'file:' ? locateDirectory(fileURLToPath(url)) : locateInFolder(url);
+/** Weights, and what they need beside them. */
+function locateWeights(path: string): ModelLocation {
+  const full = resolve(path);
+  return { kind: 'directory', path: dirname(full), file: basename(full) };
 }
 
-function locateDirectory(path: string): ModelLocations {
-  const directory = resolve(path);
-  return locateEach(name => ({ kind: 'path', path: join(directory, name) }));
-}
-
-function locateText(text: string | URL): FileLocation {
+function locateFile(text: string | URL): FileLocation {
   if (typeof text === 'string' && !isAbsoluteUrl(text)) {
     return { kind: 'path', path: resolve(text) };
   }
@@ -110,4 +111,10 @@ function locateText(text: string | URL): FileLocation {
   return url.protocol === 'file:'
     ? { kind: 'path', path: fileURLToPath(url) }
     : { kind: 'url', url: url.href };
+}
+
+/** A path counts as a URL here, since files of one's own are where such options point to. */
+function resolveUrl(name: string, url: string | URL): string {
+  if (typeof url === 'string' && !isAbsoluteUrl(url)) return pathToFileURL(resolve(url)).href;
+  return parseUrl(name, url).href;
 }

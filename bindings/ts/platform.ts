@@ -1,9 +1,9 @@
-import type { ClientMessage, ModelLocations, WorkerMessage } from './protocol.js';
-import type { LoadOptions, ModelSource } from './types.js';
+import type { ClientMessage, WorkerMessage } from './protocol.js';
+import type { Places } from './source.js';
 
 /** The client's end of a Worker that runs worker/host.ts. */
 export interface WorkerHandle {
-  post(message: ClientMessage, transfer: ArrayBuffer[]): void;
+  post(message: ClientMessage, transfer: Transferable[]): void;
   /** Sets the only listener. */
   onMessage(listener: (message: WorkerMessage) => void): void;
   /** Sets the only listener for the Worker's end, whether it could not start, died or was ended by another. */
@@ -15,11 +15,11 @@ export interface WorkerHandle {
 }
 
 /** What differs between browsers and Node. */
-export interface Platform {
+export interface Platform extends Places {
   /** @throws ModelError `load-failed` when the Worker cannot be made. */
   spawn(workerUrl: string | undefined): WorkerHandle;
   /** An option's URL as the Worker can use it. @throws InvalidArgumentError */
   resolveUrl(name: string, url: string | URL): string;
-  /** @throws InvalidArgumentError, ModelError `load-failed` */
-  locate(source: ModelSource, options: LoadOptions): Promise<ModelLocations>;
+  /** A directory's path as the Worker can use it. @throws InvalidArgumentError */
+  resolveDirectory(path: string): string;
 }

@@ -8,34 +8,54 @@ import type {
   GenerateResult,
   KvDtype,
   LoadProgress,
+  LoadWarning,
   MemoryReport,
   Overflow,
 } from './types.js';
-
-export const modelFileNames = [
-  'config.json',
-  'tokenizer.json',
-  'vocab.json',
-  'merges.txt',
-  'model.safetensors',
-] as const;
-
-export type ModelFileName = (typeof modelFileNames)[number];
 
 /** A file as it can be sent to a Worker. */
 export type FileLocation =
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'path'; readonly path: string }
   | { readonly kind: 'blob'; readonly blob: Blob }
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array };
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** The other end of the port serves a RemoteStream. */
+  | { readonly kind: 'stream'; readonly port: MessagePort; readonly size: number | undefined };
 
-/** Files that are not listed are not there; files that are listed may turn out not to be. */
-export type ModelLocations = Readonly<Partial<Record<ModelFileName, FileLocation>>>;
+/** A model as it can be sent to a Worker. `file` is the name of the weights, where that is known already. */
+export type ModelLocation = { readonly file: string | undefined } & (
+  | {
+      readonly kind: 'hub';
+      readonly hubUrl: string;
+      readonly id: string;
+      readonly revision: string;
+    }
+  /** `url` is a folder's, with or without a slash at its end. Its query goes with each file. */
+  | { readonly kind: 'folder'; readonly url: string }
+  | { readonly kind: 'directory'; readonly path: string }
+  | { readonly kind: 'files'; readonly files: Readonly<Record<string, FileLocation>> }
+);
+
+/** A `StorageOption` as it can be sent to a Worker. */
+export type StorageLocation =
+  | { readonly kind: 'auto' | 'opfs' | 'cache-api' | 'off' }
+  | { readonly kind: 'directory'; readonly path: string }
+  /** The other end of the port serves a ModelStore. */
+  | { readonly kind: 'store'; readonly port: MessagePort };
 
 export interface LoadRequest {
-  readonly files: ModelLocations;
+  readonly model: ModelLocation;
+  readonly download: DownloadRequest;
   readonly wasmUrl: string | undefined;
   readonly cache: CacheOptions;
+}
+
+/** The options of a load about getting the files, defaults filled in. */
+export interface DownloadRequest {
+  readonly hubToken: string | undefined;
+  readonly sha256: Readonly<Record<string, string>>;
+  readonly retries: number;
+  readonly storage: StorageLocation;
 }
 
 /** The options of a load that shape the cache, defaults filled in. */
@@ -128,6 +148,7 @@ export type ClientMessage =
 
 export type WorkerMessage =
   | { readonly type: 'progress'; readonly id: number; readonly progress: LoadProgress }
+  | { readonly type: 'warning'; readonly id: number; readonly warning: LoadWarning }
   | { readonly type: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] }
   | { readonly type: 'started'; readonly id: number; readonly sequence: number }
   | { readonly type: 'chunk'; readonly id: number; readonly chunk: GenerateChunk }

@@ -1,7 +1,7 @@
+import { checkInteger } from './checks.js';
 import { asyncDispose } from './dispose.js';
 import { EngineClosedError } from './errors.js';
 import { type LoadedEngine, startGeneration } from './generation.js';
-import { checkInteger } from './options.js';
 import type { CallName, Calls } from './protocol.js';
 import type { GenerateOptions, Generation, Prompt, Session } from './types.js';
 

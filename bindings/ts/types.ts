@@ -1,32 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** One file of a model: where it is, or what is in it. */
-export type FileSource = string | URL | Blob | ArrayBuffer | Uint8Array;
+import type { DownloadOptions, LoadProgress } from './source-types.js';
 
-/**
- * A model's files by their Hugging Face names: `config.json`, `model.safetensors`, and either `tokenizer.json` or
- * `vocab.json` with `merges.txt`.
- */
-export type ModelFiles = Readonly<Record<string, FileSource>>;
-
-/**
- * Where a model is: the URL of a folder with its files, a Hugging Face hub id (`openai-community/gpt2`), in Node also
- * the path of a directory, or the files themselves.
- */
-export type ModelSource = string | URL | ModelFiles;
-
-/** How far a load is. */
-export interface LoadProgress {
-  /** What is being read; `ready` comes last, once. */
-  readonly phase: 'config' | 'tokenizer' | 'weights' | 'ready';
-  /** Bytes of the phase's file so far. */
-  readonly loaded: number;
-  /** Bytes of the phase's file, or undefined while unknown. */
-  readonly total: number | undefined;
-}
+export type * from './source-types.js';
 
 /** Options of `Engine.load`. */
-export interface LoadOptions {
+export interface LoadOptions extends DownloadOptions {
   /** Aborts the load; `Engine.load` then rejects with the signal's reason, and nothing is left behind. */
   signal?: AbortSignal;
   /** Told of every step of the load; what it throws ends the load. */
@@ -46,10 +25,6 @@ export interface LoadOptions {
   prefixCache?: boolean;
   /** Prompt tokens that one forward pass takes at the most; running streams stall no longer than that. Default 64. */
   prefillChunk?: number;
-  /** Base URL of the hub for hub ids. Default `https://huggingface.co`. */
-  hubUrl?: string | URL;
-  /** A branch, tag or commit for hub ids. Default `main`. */
-  revision?: string;
   /** Where the .wasm file is, if not beside the package's own files. */
   wasmUrl?: string | URL;
   /** Where the worker's script is, if not beside the package's own files. */

@@ -1,9 +1,13 @@
 /** The Worker's script in browsers. */
 
 import type { ClientMessage } from './protocol.js';
+import { lockInBrowser } from './storage/lock.js';
+import { openStorageInBrowser } from './storage/open-in-browser.js';
 import createModule from './wasm/kvasm-simd.js';
+import { sleep } from './worker/download/network.js';
+import { Sha256 } from './worker/download/sha256.js';
 import { fetchWasm } from './worker/fetch-wasm.js';
-import { openPortable } from './worker/files.js';
+import { loadFailed, openPortable } from './worker/files.js';
 import { serve } from './worker/host.js';
 import { instantiate } from './worker/instantiate.js';
 
@@ -29,5 +33,10 @@ serve(
     createModule: async wasmUrl =>
       instantiate(createModule, await fetchWasm(wasmUrl ?? besideThisFile.href)),
     openFile: openPortable,
+    listDirectory: path => Promise.reject(loadFailed(path, 'directories can be read in Node only')),
+    openStorage: openStorageInBrowser,
+    lock: lockInBrowser,
+    makeHash: () => new Sha256(),
+    network: { sleep, random: Math.random, seesRedirects: false },
   },
 );

@@ -146,7 +146,8 @@ describe('progress', () => {
       const written: string[] = [];
       const out = { isTTY, write: (text: string) => written.push(text) };
       const bar = new ProgressBar(out as unknown as NodeJS.WriteStream);
-      bar.update({ phase: 'weights', loaded: 1, total: 2 });
+      const progress = { loaded: 1, total: 2 };
+      bar.update({ phase: 'weights', file: 'm', ...progress, overall: progress });
       bar.clear();
       expect(written).toHaveLength(isTTY ? 2 : 0);
     }

@@ -53,6 +53,7 @@ export class FakeWasm implements WasmModule {
   readonly options: FakeOptions;
   readonly config: WasmConfig;
   heap = new Uint8Array(1 << 16);
+  /** By the last loader. */
   received: number[] = [];
   loaders = 0;
   engineOptions: WasmEngineOptions | undefined;
@@ -98,6 +99,7 @@ class FakeLoader implements WasmLoader {
   constructor(fake: FakeWasm) {
     this.#fake = fake;
     fake.loaders++;
+    fake.received = [];
   }
 
   status(): WasmStatus {

@@ -1,7 +1,8 @@
 import { BaseEngine, loadWorker } from '../../bindings/ts/engine.js';
 import type { Platform, WorkerHandle } from '../../bindings/ts/platform.js';
-import type { ClientMessage, WorkerMessage } from '../../bindings/ts/protocol.js';
-import { locateFiles, locateInFolder, parseUrl } from '../../bindings/ts/source.js';
+import type { ClientMessage, FileLocation, WorkerMessage } from '../../bindings/ts/protocol.js';
+import { isHubId, locateAtUrl, locateOnHub, parseUrl } from '../../bindings/ts/source.js';
+import { openStorageInNode } from '../../bindings/ts/storage/open-in-node.js';
 import { letterOf } from '../../bindings/ts/tokenizer/byte-letters.js';
 import type {
   GenerateChunk,
@@ -9,7 +10,8 @@ import type {
   ModelFiles,
   ModelSource,
 } from '../../bindings/ts/types.js';
-import { openPortable } from '../../bindings/ts/worker/files.js';
+import { Sha256 } from '../../bindings/ts/worker/download/sha256.js';
+import { listDirectory, openInNode } from '../../bindings/ts/worker/files-node.js';
 import { serve } from '../../bindings/ts/worker/host.js';
 import type { WorkerEnvironment } from '../../bindings/ts/worker/load.js';
 import { type FakeOptions, FakeWasm, fakeWeights } from './fake-wasm-module.js';
@@ -42,6 +44,8 @@ export class FakePlatform implements Platform {
   alive = 0;
   busy = false;
   sent: ClientMessage[] = [];
+  /** Between tries, in milliseconds; they are over at once. */
+  pauses: number[] = [];
   /** Lets a test say that the Worker has died. */
   fail: (reason: string) => void = () => {};
 
@@ -49,7 +53,16 @@ export class FakePlatform implements Platform {
     this.environment = {
       variant: 'fake',
       createModule: async () => wasm,
-      openFile: openPortable,
+      openFile: openInNode,
+      listDirectory,
+      openStorage: openStorageInNode,
+      lock: async () => () => {},
+      makeHash: () => new Sha256(),
+      network: {
+        sleep: async milliseconds => void this.pauses.push(milliseconds),
+        random: () => 1,
+        seesRedirects: true,
+      },
       ...environment,
     };
   }
@@ -93,11 +106,22 @@ export class FakePlatform implements Platform {
     return parseUrl(name, url).href;
   }
 
-  async locate(source: ModelSource) {
-    if (typeof source === 'string' || source instanceof URL) {
-      return locateInFolder(parseUrl('The model', source));
-    }
-    return locateFiles(source, text => ({ kind: 'url', url: String(text) }));
+  resolveDirectory(path: string): string {
+    return path;
+  }
+
+  async locateModel(source: string, options: LoadOptions) {
+    return isHubId(source)
+      ? locateOnHub(source, options)
+      : this.locateModelAt(parseUrl('The model', source), options);
+  }
+
+  locateModelAt(url: URL, options: LoadOptions) {
+    return locateAtUrl(url, options);
+  }
+
+  locateFile(text: string | URL): FileLocation {
+    return { kind: 'url', url: String(text) };
   }
 }
 

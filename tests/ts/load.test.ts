@@ -207,13 +207,14 @@ describe('a load that fails', () => {
         /config\.json: cannot be fetched \(TypeError: fetch failed; Error: reset\)/,
       ),
     });
-    const stream = new ReadableStream({
-      start(controller) {
-        controller.enqueue(weights.slice(0, 100));
-        setTimeout(() => controller.error(new TypeError('network error')), 5);
-      },
-    });
-    serveFiles({ 'model.safetensors': () => new Response(stream) });
+    const cut = () =>
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(weights.slice(0, 100));
+          setTimeout(() => controller.error(new TypeError('network error')), 5);
+        },
+      });
+    serveFiles({ 'model.safetensors': () => new Response(cut()) });
     expect(await failedLoad()).toMatchObject({
       code: 'load-failed',
       message: expect.stringMatching(/network error/),

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LoadProgress } from '../../bindings/ts/types.js';
 import { FakeWasm } from './fake-wasm-module.js';
 import { type Answer, root, serveFiles, weights } from './file-server.js';
-import { config, FakePlatform, idle, loadOn } from './harness.js';
+import { config, FakePlatform, idle, loadOn, merges, modelFiles, vocab } from './harness.js';
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -34,9 +34,13 @@ describe('progress', () => {
     const reports = await progressOf(() => new Response(weights));
     const phases = reports.map(({ phase }) => phase);
     expect([...new Set(phases)]).toEqual(['config', 'tokenizer', 'weights', 'ready']);
-    expect(reports.at(-1)).toEqual({ phase: 'ready', loaded: 5000, total: 5000 });
+    const whole = new Blob([config, vocab, merges]).size + 5000;
+    const overall = { loaded: whole, total: whole };
+    const file = 'model.safetensors';
+    const ready = { phase: 'ready', file: undefined, loaded: 5000, total: 5000, overall };
+    expect(reports.at(-1)).toEqual(ready);
     const last = reports.filter(({ phase }) => phase === 'weights').at(-1);
-    expect(last).toEqual({ phase: 'weights', loaded: 5000, total: 5000 });
+    expect(last).toEqual({ phase: 'weights', file, loaded: 5000, total: 5000, overall });
   });
 
   it('reports now and then only', async () => {
@@ -64,27 +68,46 @@ describe('progress', () => {
   it('has no whole where the length is that of compressed bytes (B94)', async () => {
     const headers = { 'content-length': '15', 'content-encoding': 'gzip' };
     const [first, last] = await progressOf(() => new Response(weights), headers);
-    expect(first).toEqual({ phase: 'config', loaded: 0, total: undefined });
-    expect(last).toEqual({ phase: 'config', loaded: config.length, total: config.length });
+    expect(first).toMatchObject({ file: 'config.json', loaded: 0, total: undefined });
+    const { length } = config;
+    expect(last).toMatchObject({ file: 'config.json', loaded: length, total: length });
   });
 
   it('drops a whole that turns out too small (B94)', async () => {
+    const long = `${config}${' '.repeat(200)}`;
     let at = 0;
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
         await idle(60);
-        controller.enqueue(new TextEncoder().encode(config.slice(at, at + 4)));
-        at += 4;
-        if (at >= config.length) controller.close();
+        controller.enqueue(new TextEncoder().encode(long.slice(at, at + 70)));
+        at += 70;
+        if (at >= long.length) controller.close();
       },
     });
-    const headers = { 'content-length': '5' };
+    const headers = { 'content-length': '75' };
     serveFiles({ 'config.json': () => new Response(body, { headers }) });
     const totals = new Set<number | undefined>();
-    const onProgress = ({ phase, loaded, total }: LoadProgress) => {
-      if (phase === 'config' && loaded < config.length) totals.add(total);
+    const onProgress = ({ file, loaded, total }: LoadProgress) => {
+      if (file === 'config.json' && loaded < long.length) totals.add(total);
     };
     await loadOn(new FakePlatform(new FakeWasm()), root, { onProgress });
-    expect(totals).toEqual(new Set([5, undefined]));
+    expect(totals).toEqual(new Set([75, undefined]));
+  });
+
+  it('knows the whole of all files where their sizes are known', async () => {
+    const reports: LoadProgress[] = [];
+    const onProgress = (progress: LoadProgress) => reports.push(progress);
+    const files = modelFiles();
+    await loadOn(new FakePlatform(new FakeWasm()), files, { onProgress });
+    const totals = reports.map(({ overall }) => overall.total);
+    const last = totals.at(-1);
+    // Blobs tell their size when they are opened, and the last one is the weights.
+    const whole = reports.filter(({ phase }) => phase === 'weights').map(({ overall }) => overall);
+    for (const { loaded, total } of whole) {
+      expect(total).toBe(last);
+      expect(loaded).toBeLessThanOrEqual(total ?? 0);
+    }
+    const loaded = reports.map(({ overall }) => overall.loaded);
+    expect(loaded).toEqual([...loaded].sort((a, b) => a - b));
   });
 });

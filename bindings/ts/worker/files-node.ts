@@ -1,9 +1,10 @@
-import { open } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 
 import { describeThrown } from '../protocol.js';
 import {
   type FileOpener,
   loadFailed,
+  localFile,
   type MissingFile,
   type OpenFile,
   openPortable,
@@ -15,12 +16,21 @@ const chunkBytes = 1 << 20;
 export const openInNode: FileOpener = async (name, location) =>
   location.kind === 'path' ? openPath(location.path) : openPortable(name, location);
 
+/** @throws ModelError `load-failed` */
+export async function listDirectory(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path);
+  } catch (cause) {
+    throw loadFailed(path, `cannot be read (${describeThrown(cause)})`, cause);
+  }
+}
+
 async function openPath(path: string): Promise<OpenFile | MissingFile> {
   try {
     const file = await open(path);
     const { size } = await file.stat();
     const stream = file.createReadStream({ highWaterMark: chunkBytes });
-    return { label: path, size, chunks: wrapErrors(stream, path) };
+    return localFile(path, size, wrapErrors(stream, path));
   } catch (cause) {
     if (hasCode(cause, 'ENOENT')) return { label: path, missing: 'no such file' };
     throw loadFailed(path, `cannot be opened (${describeThrown(cause)})`, cause);

@@ -1,13 +1,20 @@
 import { errorFor, type KvasmError } from '../errors.js';
-import { describeThrown, type FileLocation, type ModelFileName } from '../protocol.js';
+import { describeThrown, type FileLocation } from '../protocol.js';
+import { type RemoteStream, remoteObject } from '../remote.js';
+import { headBytes, looksLike } from './download/sniff.js';
 
 export interface OpenFile {
   /** Where it is, for messages. */
   readonly label: string;
   /** In bytes, as its keeper says. The chunks may come to another number. */
   readonly size: number | undefined;
-  /** To be read once. Errors are KvasmErrors. */
+  /** To be read once. Errors are KvasmErrors, or a ReadAgain. */
   readonly chunks: AsyncIterable<Uint8Array>;
+  /**
+   * The bytes have turned out to be of no use: forgets what is kept of them.
+   * @returns Whether they came from where they were kept, so that another try may yield others.
+   */
+  forget(): Promise<boolean>;
 }
 
 /** A file that is not there, which is no error yet. */
@@ -16,21 +23,35 @@ export interface MissingFile {
   readonly missing: string;
 }
 
+/** A file's bytes are not those that were read before: they have to be read anew from the first. */
+export class ReadAgain extends Error {
+  /** What to throw when there is no point in that. */
+  readonly failure: KvasmError;
+
+  constructor(failure: KvasmError) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+/** What a file is opened from, but for those at URLs. */
+export type LocalFileLocation = Exclude<FileLocation, { kind: 'url' }>;
+
 /** @throws ModelError `load-failed` when it cannot be told whether the file is there, or cannot be read. */
 export type FileOpener = (
-  name: ModelFileName,
-  location: FileLocation,
+  name: string,
+  location: LocalFileLocation,
 ) => Promise<OpenFile | MissingFile>;
 
 /** Opens what browsers and Node have in common. */
 export const openPortable: FileOpener = async (name, location) => {
   switch (location.kind) {
-    case 'url':
-      return openUrl(location.url);
     case 'blob':
       return openBlob(name, location.blob);
     case 'bytes':
-      return { label: name, size: location.bytes.length, chunks: only(location.bytes) };
+      return localFile(name, location.bytes.length, only(location.bytes));
+    case 'stream':
+      return localFile(name, location.size, readRemote(location.port, name));
     case 'path':
       throw loadFailed(location.path, 'paths can be read in Node only');
   }
@@ -40,42 +61,55 @@ export function loadFailed(label: string, reason: string, cause?: unknown): Kvas
   return errorFor('load-failed', `${label}: ${reason}.`, cause === undefined ? {} : { cause });
 }
 
-async function openUrl(url: string): Promise<OpenFile | MissingFile> {
-  let response: Response;
-  try {
-    response = await fetch(url);
-  } catch (cause) {
-    throw loadFailed(url, `cannot be fetched (${describeThrown(cause)})`, cause);
-  }
-  const status = `HTTP status ${response.status}${response.statusText && ` ${response.statusText}`}`;
-  if (!response.ok) {
-    await response.body?.cancel();
-    if (response.status === 404 || response.status === 410) return { label: url, missing: status };
-    throw loadFailed(url, `cannot be fetched (${status})`);
-  }
-  // Servers of one-page sites answer so for each file that they do not have.
-  if (/^\s*text\/html\b/i.test(response.headers.get('content-type') ?? '')) {
-    await response.body?.cancel();
-    return { label: url, missing: `the server answers with an HTML page (${status})` };
-  }
-  const body = response.body;
-  return { label: url, size: announcedSize(response), chunks: body ? read(body, url) : only() };
+/** A file of which nothing is kept elsewhere. */
+export function localFile(
+  label: string,
+  size: number | undefined,
+  chunks: AsyncIterable<Uint8Array>,
+): OpenFile {
+  return { label, size, chunks: refuseStandIns(chunks, label), forget: async () => false };
 }
 
-/** The length of what `fetch` yields; the header of a compressed answer tells of the compressed bytes. */
-function announcedSize({ headers }: Response): number | undefined {
-  const length = headers.get('content-length');
-  if (length === null || headers.has('content-encoding')) return undefined;
-  const size = Number(length);
-  return Number.isSafeInteger(size) && size > 0 ? size : undefined;
+/** The same chunks, unless the first bytes are those of a page or a pointer. */
+export async function* refuseStandIns(
+  chunks: AsyncIterable<Uint8Array>,
+  label: string,
+): AsyncGenerator<Uint8Array> {
+  let head: Uint8Array | undefined = new Uint8Array(0);
+  for await (const chunk of chunks) {
+    if (!head) {
+      yield chunk;
+      continue;
+    }
+    head = concat(head, chunk);
+    if (head.length < headBytes) continue;
+    const whole = head;
+    head = undefined;
+    yield checked(whole, label);
+  }
+  if (head && head.length > 0) yield checked(head, label);
 }
 
-function openBlob(name: ModelFileName, blob: Blob): OpenFile {
+function checked(head: Uint8Array, label: string): Uint8Array {
+  const instead = looksLike(head);
+  if (instead !== undefined) throw loadFailed(label, instead);
+  return head;
+}
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  if (a.length === 0) return b;
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}
+
+function openBlob(name: string, blob: Blob): OpenFile {
   const label = 'name' in blob && typeof blob.name === 'string' ? blob.name : name;
-  return { label, size: blob.size, chunks: read(blob.stream(), label) };
+  return localFile(label, blob.size, readStream(blob.stream(), label));
 }
 
-async function* read(
+async function* readStream(
   stream: ReadableStream<Uint8Array>,
   label: string,
 ): AsyncGenerator<Uint8Array> {
@@ -91,6 +125,21 @@ async function* read(
     throw loadFailed(label, `reading stopped (${describeThrown(cause)})`, cause);
   } finally {
     reader.cancel().catch(() => {});
+  }
+}
+
+async function* readRemote(port: MessagePort, label: string): AsyncGenerator<Uint8Array> {
+  const stream = remoteObject<RemoteStream>(port, ['read', 'cancel']);
+  try {
+    for (;;) {
+      const chunk = await stream.read();
+      if (!chunk) return;
+      yield chunk;
+    }
+  } catch (cause) {
+    throw loadFailed(label, `reading stopped (${describeThrown(cause)})`, cause);
+  } finally {
+    stream.cancel().catch(() => {});
   }
 }
 

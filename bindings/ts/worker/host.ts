@@ -132,9 +132,10 @@ class Host {
 
   async #load(id: number, request: LoadRequest): Promise<void> {
     try {
-      const model = await loadModel(request, this.#environment, progress =>
-        this.#post({ type: 'progress', id, progress }),
-      );
+      const model = await loadModel(request, this.#environment, {
+        progress: progress => this.#post({ type: 'progress', id, progress }),
+        warning: warning => this.#post({ type: 'warning', id, warning }),
+      });
       const scheduler = new Scheduler(model, this.#post, this.#crash);
       this.#loaded = { model, scheduler, sessions: new Sessions(model, scheduler) };
       this.#post({ type: 'answer', id, answer: model.info });

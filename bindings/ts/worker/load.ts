@@ -1,30 +1,47 @@
-import { errorFor, InvalidArgumentError, KvasmError, type KvasmErrorCode } from '../errors.js';
+import { errorFor, InvalidArgumentError } from '../errors.js';
+import { chooseWeights, type ModelFileName } from '../model-files.js';
 import {
   type CacheOptions,
+  type DownloadRequest,
   describeThrown,
   type LoadRequest,
-  type ModelFileName,
-  type ModelLocations,
-  modelFileNames,
+  type ModelLocation,
+  type StorageLocation,
 } from '../protocol.js';
-import { Tokenizer } from '../tokenizer/tokenizer.js';
-import type { EngineInfo, LoadProgress } from '../types.js';
+import { FileCache, type FileCacheOptions } from '../storage/file-cache.js';
+import type { Tokenizer } from '../tokenizer/tokenizer.js';
+import type { EngineInfo, LoadWarning, ModelStore } from '../types.js';
 import {
   type WasmEngine,
   type WasmEngineOptions,
   type WasmLoader,
   type WasmModule,
-  type WasmStatus,
   wasmKvDtypes,
 } from '../wasm-module.js';
-import { type FileOpener, loadFailed, type MissingFile, type OpenFile } from './files.js';
-import { FileProgress } from './progress.js';
+import { Network, type NetworkOptions } from './download/network.js';
+import type { Hash } from './download/sha256.js';
+import type { FileOpener } from './files.js';
+import { loadTokenizer } from './load-tokenizer.js';
+import { loadWeights } from './load-weights.js';
+import { checkStatus } from './locate.js';
+import { type ModelFolder, openModelFolder } from './model-folder.js';
+import { LoadTracker, type Report } from './progress.js';
+import { type Reader, readText, requireFile, withFiles } from './read-file.js';
+
+export { checkStatus } from './locate.js';
 
 export interface WorkerEnvironment {
   /** The name of the WebAssembly build. */
   readonly variant: string;
   createModule(wasmUrl: string | undefined): Promise<WasmModule>;
   readonly openFile: FileOpener;
+  readonly listDirectory: (path: string) => Promise<readonly string[]>;
+  readonly openStorage: (location: StorageLocation) => Promise<ModelStore | undefined>;
+  readonly lock: FileCacheOptions['lock'];
+  /** Of `FileCacheOptions`. */
+  readonly pieceBytes?: number;
+  readonly makeHash: () => Hash;
+  readonly network: Omit<NetworkOptions, 'retries'>;
 }
 
 export interface LoadedModel {
@@ -32,50 +49,129 @@ export interface LoadedModel {
   readonly engine: WasmEngine;
   readonly tokenizer: Tokenizer;
   readonly info: EngineInfo;
+  /** generation_config.json; empty without one. */
+  readonly generationConfig: Readonly<Record<string, unknown>>;
 }
 
-type Report = (progress: LoadProgress) => void;
-
-/** Throws the error that a status stands for, if it stands for one. */
-export function checkStatus({ code, message }: WasmStatus, label?: string): void {
-  if (code === '') return;
-  // The codes of the two sides are one list.
-  const located = label === undefined ? message : locate(label, message);
-  throw errorFor(code as KvasmErrorCode, located);
-}
-
-/** Says where the file is that a message is about, in place of its name. */
-function locate(label: string, message: string): string {
-  const name = modelFileNames.find(candidate => message.startsWith(`${candidate}: `));
-  return `${label}: ${name === undefined ? message : message.slice(name.length + 2)}`;
+/** Whom a load tells how it goes. */
+export interface LoadListener {
+  readonly progress: Report;
+  readonly warning: (warning: LoadWarning) => void;
 }
 
 /** Whatever this throws that is no KvasmError comes from WebAssembly, which is then beyond use. */
 export async function loadModel(
   request: LoadRequest,
   environment: WorkerEnvironment,
-  report: Report,
+  listener: LoadListener,
 ): Promise<LoadedModel> {
-  const files = new FileSet(request.files, environment.openFile);
+  const tracker = new LoadTracker(listener.progress);
+  const makeReader = async (): Promise<Reader> => {
+    const folder = await openFolder(request, environment, listener);
+    expectFiles(tracker, folder, request.model);
+    return { folder, tracker, mostAgain: 1 + request.download.retries };
+  };
   // Compiling and fetching take their time together. Whichever fails first ends the load.
-  const [module, configFile] = await Promise.all([
+  const [module, reader] = await Promise.all([
     environment.createModule(request.wasmUrl),
-    files.require('config.json'),
+    makeReader(),
   ]);
-  const config = await readText(configFile, 'config', report);
-  checkMarkup(configFile, config);
+  let ready: WasmLoader | undefined;
   // Not deleted on an error: the client then ends the Worker.
-  const loader = new module.Loader(config, engineOptions(request.cache));
-  checkStatus(loader.status(), configFile.label);
-  checkContextLength(config, request.cache.contextLength);
-  const tokenizer = await loadTokenizer(files, report);
-  const weights = await files.require('model.safetensors');
-  const byteCount = await streamWeights(weights, module, loader, report);
+  const config = await withFiles(reader, async opened => {
+    const file = opened(await requireFile(reader.folder, 'config.json'));
+    const text = await readText(file, 'config', 'config.json', tracker);
+    ready?.delete();
+    ready = new module.Loader(text, engineOptions(request.cache));
+    checkStatus(ready.status(), file.label);
+    checkContextLength(text, request.cache.contextLength);
+    return text;
+  });
+  const tokenizer = await loadTokenizer(reader);
+  const generationConfig = await loadGenerationConfig(reader);
+  const { loader, byteCount } = await loadWeights(reader, {
+    name: weightsName(reader.folder, request.model),
+    module,
+    makeLoader() {
+      const loader = ready ?? new module.Loader(config, engineOptions(request.cache));
+      ready = undefined;
+      return loader;
+    },
+  });
+  await reader.folder.loaded?.();
   const engine = loader.takeEngine();
   loader.delete();
   const info = describeEngine(engine, tokenizer, environment.variant, request.cache);
-  report({ phase: 'ready', loaded: byteCount, total: byteCount });
-  return { module, engine, tokenizer, info };
+  tracker.ready(byteCount);
+  return { module, engine, tokenizer, info, generationConfig };
+}
+
+const generationConfigName = 'generation_config.json' satisfies ModelFileName;
+
+/** @throws ModelError `invalid-config` when there is one that is no JSON object. */
+function loadGenerationConfig(reader: Reader): Promise<Readonly<Record<string, unknown>>> {
+  const { folder, tracker } = reader;
+  return withFiles(reader, async opened => {
+    const file = await folder.find(generationConfigName);
+    if ('missing' in file) return {};
+    const text = await readText(opened(file), 'config', generationConfigName, tracker);
+    try {
+      const config: unknown = JSON.parse(text);
+      if (typeof config === 'object' && config !== null && !Array.isArray(config)) {
+        return config as Record<string, unknown>;
+      }
+    } catch (cause) {
+      throw errorFor('invalid-config', `${file.label}: ${describeThrown(cause)}`);
+    }
+    throw errorFor('invalid-config', `${file.label}: it is no JSON object`);
+  });
+}
+
+/** Undefined where only asking for it tells. */
+function weightsName({ names, where }: ModelFolder, { file }: ModelLocation): string | undefined {
+  if (file !== undefined || names === undefined) return file;
+  return chooseWeights(names, where);
+}
+
+/** What will be read, as far as the folder's list tells. */
+function expectFiles(tracker: LoadTracker, folder: ModelFolder, model: ModelLocation): void {
+  const { names } = folder;
+  if (!names) return;
+  const tokenizer = names.includes('tokenizer.json')
+    ? ['tokenizer.json']
+    : ['vocab.json', 'merges.txt'];
+  const optional = [generationConfigName].filter(name => names.includes(name));
+  const files = ['config.json', ...tokenizer, ...optional, weightsName(folder, model) ?? ''];
+  tracker.expect(files.map(name => [name, folder.sizeOf(name)] as const));
+}
+
+async function openFolder(
+  { model, download }: LoadRequest,
+  environment: WorkerEnvironment,
+  listener: LoadListener,
+): Promise<ModelFolder> {
+  const { openFile, listDirectory, makeHash } = environment;
+  const { retries } = download;
+  const network = new Network({ ...environment.network, retries });
+  const cache = await openCache(download, environment, listener);
+  const downloads = { network, cache, makeHash };
+  return openModelFolder(model, { download, downloads, openFile, listDirectory });
+}
+
+async function openCache(
+  { storage }: DownloadRequest,
+  { openStorage, lock, pieceBytes }: WorkerEnvironment,
+  { warning }: LoadListener,
+): Promise<FileCache | undefined> {
+  const store = await openStorage(storage);
+  if (store) {
+    return new FileCache({ store, lock, warn: warning, ...(pieceBytes && { pieceBytes }) });
+  }
+  if (storage.kind === 'opfs' || storage.kind === 'cache-api') {
+    const message = `There is no storage '${storage.kind}' here, so that downloads are not kept.`;
+    warning({ code: 'storage-failed', message });
+  }
+  return undefined;
 }
 
 function engineOptions(options: CacheOptions): WasmEngineOptions {
@@ -91,51 +187,6 @@ function engineOptions(options: CacheOptions): WasmEngineOptions {
   return { contextLength, window, kvDtype: dtype, kvBytes, prefixCache, prefillChunk };
 }
 
-class FileSet {
-  readonly #locations: ModelLocations;
-  readonly #open: FileOpener;
-
-  constructor(locations: ModelLocations, open: FileOpener) {
-    this.#locations = locations;
-    this.#open = open;
-  }
-
-  async find(name: ModelFileName): Promise<OpenFile | MissingFile> {
-    const location = this.#locations[name];
-    return location ? this.#open(name, location) : { label: name, missing: 'not given' };
-  }
-
-  async require(name: ModelFileName): Promise<OpenFile> {
-    const file = await this.find(name);
-    if ('missing' in file) throw loadFailed(file.label, `is not there (${file.missing})`);
-    return file;
-  }
-}
-
-async function readText(
-  file: OpenFile,
-  phase: LoadProgress['phase'],
-  report: Report,
-): Promise<string> {
-  const progress = new FileProgress(phase, file.size, report);
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of file.chunks) {
-    text += decoder.decode(chunk, { stream: true });
-    progress.add(chunk.length);
-  }
-  progress.finish();
-  return text + decoder.decode();
-}
-
-function checkMarkup({ label }: OpenFile, text: string): void {
-  if (looksLikeMarkup(text)) throw loadFailed(label, 'is an HTML page, not a file of a model');
-}
-
-function looksLikeMarkup(text: string): boolean {
-  return text.trimStart().startsWith('<');
-}
-
 /** Early, from the config that the loader has accepted; the engine itself is there only after all of the weights. */
 function checkContextLength(config: string, contextLength: number | undefined): void {
   if (contextLength === undefined) return;
@@ -146,78 +197,6 @@ function checkContextLength(config: string, contextLength: number | undefined): 
         `not ${contextLength}.`,
     );
   }
-}
-
-async function loadTokenizer(files: FileSet, report: Report): Promise<Tokenizer> {
-  const single = await files.find('tokenizer.json');
-  if (!('missing' in single)) {
-    const text = await readText(single, 'tokenizer', report);
-    checkMarkup(single, text);
-    return makeTokenizer(single.label, () => Tokenizer.fromTokenizerJson(text));
-  }
-  const vocab = await files.find('vocab.json');
-  if ('missing' in vocab) {
-    throw errorFor(
-      'invalid-tokenizer',
-      `The model has neither ${single.label} (${single.missing}) nor ${vocab.label} (${vocab.missing}).`,
-    );
-  }
-  const vocabText = await readText(vocab, 'tokenizer', report);
-  checkMarkup(vocab, vocabText);
-  const merges = await files.require('merges.txt');
-  const mergesText = await readText(merges, 'tokenizer', report);
-  return makeTokenizer(vocab.label, () => Tokenizer.fromVocabAndMerges(vocabText, mergesText));
-}
-
-function makeTokenizer(label: string, make: () => Tokenizer): Tokenizer {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof KvasmError) throw errorFor(error.code, locate(label, error.message));
-    throw errorFor('invalid-tokenizer', `${label}: ${describeThrown(error)}`);
-  }
-}
-
-/** Returns the file's length. At no time is more of it in memory than a chunk and the staging buffer. */
-async function streamWeights(
-  file: OpenFile,
-  module: WasmModule,
-  loader: WasmLoader,
-  report: Report,
-): Promise<number> {
-  const progress = new FileProgress('weights', file.size, report);
-  let head = '';
-  let total = 0;
-  let announced = false;
-  try {
-    for await (const chunk of file.chunks) {
-      if (head.length < 64) head += String.fromCharCode(...chunk.subarray(0, 64));
-      for (let start = 0; start < chunk.length; ) {
-        const piece = chunk.subarray(start, start + loader.stagingSize());
-        // HEAPU8 anew each time: what consume allocates may have replaced it.
-        module.HEAPU8.set(piece, loader.stagingAddress());
-        checkStatus(loader.consume(piece.length), file.label);
-        start += piece.length;
-      }
-      total += chunk.length;
-      if (!announced && loader.fileBytes() > 0) {
-        announced = true;
-        progress.expect(loader.fileBytes());
-      }
-      progress.add(chunk.length);
-    }
-    const status = loader.finish();
-    // The options turn out not to fit only now; the file is not to blame.
-    checkStatus(status, status.code === 'invalid-argument' ? undefined : file.label);
-  } catch (error) {
-    // The eight bytes that a page begins with make no length of a header, so it always fails, as something obscure.
-    if (error instanceof KvasmError && error.code !== 'load-failed' && looksLikeMarkup(head)) {
-      throw loadFailed(file.label, 'is an HTML page, not a file of a model', error);
-    }
-    throw error;
-  }
-  progress.finish();
-  return total;
 }
 
 function describeEngine(

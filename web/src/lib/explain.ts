@@ -53,6 +53,8 @@ function sentenceFor(code: KvasmErrorCode): string {
         'A file of the model could not be loaded. Check the name and your connection. Private models ' +
         'are out of reach, and another site must let this page read its files (CORS).'
       );
+    case 'integrity':
+      return 'A file has arrived damaged, or is another than it should be. Load the model again.';
     case 'out-of-memory':
       return 'The memory does not suffice for this model. Close other tabs, or choose a smaller one.';
     case 'context-full':
