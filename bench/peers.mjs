@@ -7,11 +7,11 @@ import { parseArgs } from 'node:util';
 import { SHAPES } from '../scripts/fixtures/make-checkpoint.mjs';
 import { environment } from './lib/environment.mjs';
 import { openBrowser } from './peers/browser.mjs';
-import { ENTRANTS, PRECISIONS, selection } from './peers/entrants.mjs';
+import { ENTRANTS, PEERS, PRECISIONS, selection } from './peers/entrants.mjs';
 import { measurements } from './peers/measure.mjs';
 import { makeModels } from './peers/models.mjs';
 import { measureTorch, torchIsMissing } from './peers/native.mjs';
-import { installPeers } from './peers/packages.mjs';
+import { installPeers, peerVersion } from './peers/packages.mjs';
 import { promptMaker } from './peers/prompts.mjs';
 import { chart, markdownReport } from './peers/report.mjs';
 import { keyOf, Results } from './peers/results.mjs';
@@ -123,11 +123,11 @@ function describeRun(results, peers, chromium) {
   return {
     ...(hashes[0] ?? environment('dist/wasm/kvasm-simd.wasm')),
     builds: hashes.map(({ variant, build }) => ({ variant, hash: build })),
-    chromium,
-    peers: Object.entries(peers)
-      .filter(([name]) => name !== 'onnx-proto')
-      .map(([name, version]) => `${name} ${version}`)
-      .join(', '),
+    versions: [
+      `Chromium ${chromium}`,
+      `Node ${process.versions.node}`,
+      ...peers.map(peer => peerVersion(PEERS[peer])),
+    ].join(', '),
   };
 }
 
@@ -137,9 +137,13 @@ async function main() {
     process.stdout.write(USAGE);
     return;
   }
-  const peers = installPeers();
-  const needed = ENTRANTS.filter(e => settings.isSelected(e.engine, e.precision)).map(e => e.model);
-  const models = await makeModels(settings.shape, needed);
+  const entrants = ENTRANTS.filter(e => settings.isSelected(e.engine, e.precision));
+  const peers = Object.keys(PEERS).filter(peer => entrants.some(({ engine }) => engine === peer));
+  if (peers.length > 0) installPeers();
+  const models = await makeModels(
+    settings.shape,
+    entrants.map(({ model }) => model),
+  );
   const config = JSON.parse(await readFile(`${models}checkpoint/config.json`, 'utf8'));
   const prompts = promptMaker(config.vocab_size);
   const missing = await torchIsMissing();

@@ -2,6 +2,9 @@
 
 export const PRECISIONS = { f32: 'float32', q8: '8 bits', q4: '4 bits' };
 
+/** The engines that are not ours, by their packages. */
+export const PEERS = { wllama: '@wllama/wllama', 'onnxruntime-web': 'onnxruntime-web' };
+
 /** `model` is in the models' folder; what is alike in bits is compared. */
 export const ENTRANTS = [
   { engine: 'kvasm', precision: 'f32', stored: 'f32', model: 'checkpoint/', dtype: 'f32' },

@@ -12,6 +12,9 @@ const PINNED = {
   'onnxruntime-web': '1.30.0',
 };
 
+/** Where a package comes from and which version, for the record. */
+export const peerVersion = name => `${name} ${PINNED[name]}`;
+
 /** The file or folder of an installed package. */
 export const packagePath = name => fileURLToPath(new URL(`node_modules/${name}`, FOLDER));
 
@@ -23,7 +26,7 @@ function installed(name) {
   }
 }
 
-/** Installs what is missing or of another version, without running any package's scripts. Returns the versions. */
+/** Installs what is missing or of another version, without running any package's scripts. */
 export function installPeers() {
   if (Object.entries(PINNED).some(([name, version]) => installed(name) !== version)) {
     console.error('peers: installing them into build/peers');
@@ -34,7 +37,6 @@ export function installPeers() {
     const command = ['install', '--prefix', fileURLToPath(FOLDER), ...options];
     execFileSync('npm', command, { stdio: ['ignore', 'ignore', 'inherit'] });
   }
-  return { ...PINNED };
 }
 
 /** A CommonJS module of an installed package. */

@@ -151,10 +151,10 @@ function settingLines(results, facts, settings) {
   return [
     `${facts.date}; commit ${facts.commit}; our builds and the starts of their SHA-256: ${builds}`,
     `${facts.cpu}; ${describeContention(allForeignCores(results))}`,
-    `Chromium ${facts.chromium}, Node ${facts.node}; ${facts.peers}`,
+    facts.versions,
     `rounds in turns: ${settings.reps}, with fewer threads every other one; medians, with the range in brackets; ratios are taken within a round`,
     `a random model of the shape of GPT-2 ${settings.shape}, the same weights for all; each visit is a new page, with a warm-up that does not count`,
-    `decode: ${settings.tokens} tokens, greedy, after a prompt of 4; prefill: the first token of a prompt of ${settings.prefill}; the same ids for all`,
+    `decode: ${settings.tokens} tokens, greedy, after a prompt of 4; prefill: the first token of a prompt of ${settings.prefill}; the same ids for all, and nothing kept from earlier prompts`,
     'times are what the page sees, but for the decode and prefill of wllama, which are by its own clock and leave its JavaScript out',
     "load: from importing the script to a ready model, from a server on the same machine; peak: memory of the page's process",
     ...[...engines].map(([name, text]) => `${name}: ${text}`),
@@ -208,9 +208,10 @@ export function chart(results, { facts, settings }) {
     })),
   );
   const notes = [
-    `${facts.date}, commit ${facts.commit}, Chromium ${facts.chromium}, ${facts.peers}`,
+    `${facts.date}, commit ${facts.commit}, ${facts.versions}`,
     facts.cpu,
-    `Medians of ${settings.reps}, lines: range; the number after a name is of threads. The machine was ${describeContention(allForeignCores(results))}.`,
+    `Medians of up to ${settings.reps} rounds, lines: range; the number after a name is of threads.`,
+    `The machine was ${describeContention(allForeignCores(results))}.`,
   ];
   return barChart(
     `${TITLE} (${settings.shape} shape)`,

@@ -226,9 +226,7 @@ test('the report and the chart have all that was measured, and why the rest was 
     commit: 'abc',
     builds: [{ variant: 'simd', hash: '123' }],
     cpu: 'a processor',
-    chromium: '1.2',
-    node: 'v20',
-    peers: 'wllama 3',
+    versions: 'Chromium 1.2, wllama 3',
   };
   const failures = new Map([['kvasm q4 1', 'no such type\n    at the page']]);
   const targets = targetLines(results, SETTINGS);
