@@ -3,19 +3,31 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { transformSync } from 'esbuild';
 
-const CODE = /\.(m?js|wasm)$/;
+const SCRIPT = /\.m?js$/;
+const WASM = /\.wasm$/;
 
-/** Of the scripts and WebAssembly among `files`, as they are and as a server sends them, in bytes. */
+const gzipBytes = bytes => gzipSync(bytes, { level: 9 }).length;
+
+/** Without spaces and long names, as a bundler leaves it. Some publish it so already. */
+const minified = bytes => transformSync(bytes.toString(), { minify: true, format: 'esm' }).code;
+
+/**
+ * Of the scripts and WebAssembly among `files`, in bytes: as they are, as a server sends them, and as it sends them when
+ * the scripts are minified.
+ */
 export function downloadSize(files) {
   const sizes = files
-    .filter(file => CODE.test(file))
+    .filter(file => SCRIPT.test(file) || WASM.test(file))
     .map(file => {
       const bytes = readFileSync(file);
-      return { bytes: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length };
+      const gzip = gzipBytes(bytes);
+      const small = SCRIPT.test(file) ? Math.min(gzip, gzipBytes(minified(bytes))) : gzip;
+      return { bytes: bytes.length, gzip, small };
     });
   const sum = key => sizes.reduce((total, size) => total + size[key], 0);
-  return { files: sizes.length, bytes: sum('bytes'), gzip: sum('gzip') };
+  return { files: sizes.length, bytes: sum('bytes'), gzip: sum('gzip'), small: sum('small') };
 }
 
 /** One of our builds: the WebAssembly and the script that Emscripten made for it. */

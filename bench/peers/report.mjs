@@ -126,16 +126,17 @@ function downloadSection(results) {
     );
   }
   if (seen.size === 0) return [];
-  const rows = [...seen].map(([engine, { files, bytes, gzip }]) => [
+  const rows = [...seen].map(([engine, { files, bytes, gzip, small }]) => [
     engine,
     String(files),
     digits(bytes / 1000),
     digits(gzip / 1000),
+    digits(small / 1000),
   ]);
   return [
     '## Downloads, without the model',
-    'Scripts and WebAssembly that the page has fetched, as they are published, and each after gzip at level 9.',
-    markdownTable(['engine, build', 'files', 'KB', 'KB after gzip'], rows),
+    'Scripts and WebAssembly that the page has fetched, as they are published; each after gzip at level 9; and when the scripts are minified first.',
+    markdownTable(['engine, build', 'files', 'KB', 'KB after gzip', 'with minified scripts'], rows),
   ];
 }
 

@@ -1,7 +1,11 @@
 // The bench against the peers: what it runs, in which order, and what it makes of the samples.
 
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { buildFiles, downloadSize } from '../../bench/peers/downloads.mjs';
 import { ENTRANTS, selection } from '../../bench/peers/entrants.mjs';
 import { promptMaker } from '../../bench/peers/prompts.mjs';
 import { PAGE, readLoopModule, STRIDE } from '../../bench/peers/read-loop.mjs';
@@ -240,4 +244,28 @@ test('the report and the chart have all that was measured, and why the rest was 
   const svg = chart(results, { facts, settings: SETTINGS });
   assert.equal(svg.match(/wllama f32, 1</g).length, 2);
   assert.match(svg, /decode, weights of 4 bits/);
+});
+
+test('a download is its scripts and WebAssembly, and nothing else', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'kvasm-downloads-'));
+  try {
+    const write = async (name, content) => {
+      await writeFile(join(dir, name), content);
+      return join(dir, name);
+    };
+    const script = `${'// A long remark about nothing in particular.\n'.repeat(50)}export const a = 1;\n`;
+    const files = [
+      await write('kvasm-simd.js', script),
+      await write('kvasm-simd.wasm', Buffer.alloc(1000)),
+      await write('index.mjs', 'export {};'),
+      await write('model.gguf', Buffer.alloc(9999)),
+    ];
+    const { files: count, bytes, gzip, small } = downloadSize(files);
+    assert.equal(count, 3);
+    assert.equal(bytes, script.length + 1000 + 'export {};'.length);
+    assert.ok(small < gzip && gzip < bytes);
+    assert.deepEqual(buildFiles(files, 'simd'), files.slice(0, 2));
+  } finally {
+    await rm(dir, { recursive: true });
+  }
 });
