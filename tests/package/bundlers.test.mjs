@@ -39,7 +39,7 @@ async function copyExample(name) {
 }
 
 /** Opens an example, and returns the text it writes; every .wasm that it fetched was one. */
-async function storyOf(url, { click = false } = {}) {
+async function storyOf(url, { click = false, isolated = false } = {}) {
   const { page, failures, close } = await openPage(browser);
   const modules = [];
   page.on('response', response => {
@@ -59,6 +59,7 @@ async function storyOf(url, { click = false } = {}) {
     assert.ok(magic.length > 0, 'no .wasm was fetched');
     for (const bytes of magic) assert.equal(bytes, '0061736d');
     assert.deepEqual(failures, []);
+    assert.equal(await page.evaluate(() => crossOriginIsolated), isolated);
     return await done.jsonValue();
   } finally {
     await close();
@@ -135,4 +136,10 @@ test('a plain page needs no bundler, in any folder of a host', async () => {
   const page = await copyExample('plain-page');
   const folders = { '/pages/kvasm/': join(project.installed, 'dist'), '/pages/': page };
   assertStory(await storyServed(folders, '/pages/'));
+});
+
+test('a service worker isolates a page whose host does not', async () => {
+  const page = await copyExample('isolated-page');
+  const folders = { '/pages/kvasm/': join(project.installed, 'dist'), '/pages/': page };
+  assertStory(await storyServed(folders, '/pages/', { isolated: true }));
 });
