@@ -3,7 +3,7 @@ import { isWeights } from './model-files.js';
 import type { DownloadRequest, StorageLocation } from './protocol.js';
 import { serveObject } from './remote.js';
 import { servedStore } from './storage/remote-store.js';
-import type { DownloadOptions, StorageOption } from './types.js';
+import type { DownloadOptions, ModelStore, StorageOption } from './types.js';
 
 export const downloadOptionNames = [
   'hubUrl',
@@ -54,13 +54,21 @@ function locateStorage(
   storage: StorageOption,
   resolveDirectory: (path: string) => string,
 ): StorageLocation {
-  if (typeof storage === 'string') return { kind: storage };
-  if ('directory' in storage) {
-    return { kind: 'directory', path: resolveDirectory(storage.directory) };
-  }
+  const plain = plainStorage(storage, resolveDirectory);
+  if (plain) return plain;
   const { port1, port2 } = new MessageChannel();
-  serveObject(port1, servedStore(storage));
+  serveObject(port1, servedStore(storage as ModelStore));
   return { kind: 'store', port: port2 };
+}
+
+/** A storage that can be named; undefined for a `ModelStore`. */
+export function plainStorage(
+  storage: StorageOption,
+  resolveDirectory: (path: string) => string,
+): StorageLocation | undefined {
+  if (typeof storage === 'string') return { kind: storage };
+  if (!('directory' in storage)) return undefined;
+  return { kind: 'directory', path: resolveDirectory(storage.directory) };
 }
 
 function checkText(name: string, value: unknown, wanted: string): void {

@@ -10,4 +10,5 @@ export {
   ModelError,
 } from './errors.js';
 export { isModelFile, missingModelFiles, modelFileNames } from './model-files.js';
+export type { KeptFile, ModelCache } from './storage/model-cache.js';
 export type * from './types.js';

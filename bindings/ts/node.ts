@@ -1,7 +1,10 @@
 import { BaseEngine, loadWorker } from './engine.js';
 import type { LoadedEngine } from './generation.js';
 import { nodePlatform } from './platform-node.js';
-import type { LoadOptions, ModelSource } from './types.js';
+import type { ModelCache } from './storage/model-cache.js';
+import { openStorageInNode } from './storage/open-in-node.js';
+import { openModelCache } from './storage/open-model-cache.js';
+import type { LoadOptions, ModelSource, StorageOption } from './types.js';
 
 export * from './exports.js';
 
@@ -20,4 +23,13 @@ export class Engine extends BaseEngine {
   static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
     return new Engine(await loadWorker(nodePlatform, source, options));
   }
+}
+
+/**
+ * What loads have kept in a storage, to be listed and deleted.
+ * @param storage As in `LoadOptions.storage`. Default `auto`, which is none in Node.
+ * @throws InvalidArgumentError
+ */
+export function modelCache(storage: StorageOption = 'auto'): ModelCache {
+  return openModelCache(storage, nodePlatform, openStorageInNode);
 }

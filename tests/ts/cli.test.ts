@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { hubOptions } from '../../bindings/ts/cli/download-flags.js';
 import { formatBytes, ProgressBar, progressLine } from '../../bindings/ts/cli/progress-bar.js';
 import { formatStats } from '../../bindings/ts/cli/stats.js';
 import { messageInFlags, parseCommand } from '../../bindings/ts/cli/usage.js';
@@ -13,14 +14,20 @@ describe('the command line', () => {
     const line =
       'generate --model m --prompt p --max-tokens 5 --temperature 0.5 --top-k 3 --top-p .9 ' +
       '--seed 7 --cache none --stats --ignore-eos --window 9 --kv-dtype q8 --kv-bytes 4096 ' +
-      '--overflow shift --n-keep 2';
+      '--overflow shift --n-keep 2 --file a.gguf --storage d';
     expect(parseCommand(line.split(' '))).toEqual({
       name: 'generate',
       generate: {
         model: 'm',
         prompt: 'p',
         stats: true,
-        load: { window: 9, kvDtype: 'q8', kvBytes: 4096 },
+        load: {
+          window: 9,
+          kvDtype: 'q8',
+          kvBytes: 4096,
+          file: 'a.gguf',
+          storage: { directory: 'd' },
+        },
         options: {
           maxTokens: 5,
           temperature: 0.5,
@@ -57,8 +64,13 @@ describe('the command line', () => {
 
   it.each([
     [[], /no command/],
-    [['sing'], /no command "sing"; there are: generate, serve/],
+    [['sing'], /no command "sing"; there are: generate, serve, cache/],
     [['generate'], /--prompt is missing/],
+    [['cache'], /ls and rm/],
+    [['cache', 'ls'], /--storage is missing/],
+    [['cache', 'ls', 'a', '--storage', 'd'], /ls lists everything/],
+    [['cache', 'rm', '--storage', 'd'], /takes models, or --all/],
+    [['cache', 'rm', 'a', '--all', '--storage', 'd'], /takes models, or --all/],
     [['generate', '--prompt', 'Once', 'upon'], /"upon"\? Quote/],
     [['generate', '--prompt', 'a', '--max-tokens', 'many'], /--max-tokens must be a number, not/],
     [['generate', '--prompt', 'a', '--seed', ''], /--seed must be a number, not ""/],
@@ -66,6 +78,22 @@ describe('the command line', () => {
   ])('is refused: %j', (args, message) => {
     expect(() => parseCommand(args)).toThrow(UsageError);
     expect(() => parseCommand(args)).toThrow(message);
+  });
+
+  it('lists and deletes what was kept', () => {
+    const parse = (line: string) => parseCommand(line.split(' '));
+    const cache = { directory: 'd', remove: undefined };
+    expect(parse('cache ls --storage d')).toEqual({ name: 'cache', cache });
+    const remove = ['a/b', 'c'];
+    expect(parse('cache rm --storage d a/b c')).toMatchObject({ cache: { remove } });
+    expect(parse('cache rm --storage d --all')).toMatchObject({ cache: { remove: 'all' } });
+    expect(parse('cache --help')).toEqual({ name: 'cache-help' });
+  });
+
+  it('takes the hub and its token from where the hub’s own tools do', () => {
+    expect(hubOptions({})).toEqual({});
+    const environment = { HF_TOKEN: 't', HF_ENDPOINT: 'https://hub.test' };
+    expect(hubOptions(environment)).toEqual({ hubToken: 't', hubUrl: 'https://hub.test' });
   });
 
   it('serves, to this machine only unless told otherwise', () => {

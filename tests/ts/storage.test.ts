@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { cache as cacheCommand } from '../../bindings/ts/cli/cache.js';
+import { modelCache } from '../../bindings/ts/node.js';
 import type { LoadOptions, LoadWarning, ModelSource } from '../../bindings/ts/types.js';
 import type { HubOptions, HubServer } from '../support/hub-server.mjs';
 import { type FakeOptions, FakeWasm, fakeWeights } from './fake-wasm-module.js';
@@ -368,4 +370,58 @@ it('keeps a header for each file, which tells where it is from', async () => {
   }
   expect(kept()['config.json']?.size).toBe(config.length);
   expect(kept()[weightsFile]?.size).toBe(5000);
+});
+
+describe('the list of what is kept', () => {
+  it('tells of whole and partial files, and deletes them by model', async () => {
+    await start();
+    const cache = modelCache(store);
+    expect([await cache.list(), await cache.size()]).toEqual([[], 0]);
+    await load();
+    await load({ source: plain() });
+    const files = ['config.json', 'merges.txt', weightsFile, 'vocab.json'];
+    const list = await cache.list();
+    expect(list.map(({ model, file }) => `${model} ${file}`)).toEqual([
+      ...files.map(file => `${plain()} ${file}`),
+      ...files.map(file => `${modelId} ${file}`),
+    ]);
+    const kept = list.find(({ file }) => file === weightsFile);
+    expect(kept).toMatchObject({ size: 5000, complete: true, savedAt: expect.any(Date) });
+    expect(kept?.bytes).toBeGreaterThan(5000);
+    expect(await cache.size()).toBe(store.size);
+
+    const before = store.size;
+    const freed = await cache.delete(modelId);
+    expect(freed).toBe(before - store.size);
+    expect(new Set((await cache.list()).map(({ model }) => model))).toEqual(new Set([plain()]));
+    expect(await cache.delete(plain(), weightsFile)).toBeGreaterThan(5000);
+    expect(await cache.delete('nobody/nothing')).toBe(0);
+    store.bytes.set('remains', new Uint8Array(9));
+    expect(await cache.clear()).toBeGreaterThan(9);
+    expect(store.bytes.size).toBe(0);
+  });
+
+  it('is that of a directory in Node, and empty where nothing is kept', async () => {
+    await start();
+    const directory = await mkdtemp(join(tmpdir(), 'kvasm-'));
+    try {
+      await load({ options: { storage: { directory } } });
+      expect(await modelCache({ directory }).list()).toHaveLength(4);
+      expect(await cacheCommand({ directory, remove: undefined })).toMatch(
+        /5\.\d kB {2}whole {4}someone\/tiny {2}model\.safetensors\n/,
+      );
+      expect(await rejection(cacheCommand({ directory, remove: ['a/b'] }))).toMatchObject({
+        message: 'nothing is kept of "a/b"',
+      });
+      expect(await cacheCommand({ directory, remove: [modelId] })).toMatch(/^(9|10)\.\d kB freed\n$/);
+      expect(await modelCache({ directory }).size()).toBe(0);
+      expect(await modelCache().list()).toEqual([]);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it('is of a storage that there is', () => {
+    expect(() => modelCache('attic' as 'auto')).toThrow(/^storage must be 'auto', 'opfs'/);
+  });
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Engine } from '../node.js';
 import type { GenerateChunk } from '../types.js';
 import { bundledModel } from './bundled-model.js';
+import { hubOptions } from './download-flags.js';
 import { ProgressBar } from './progress-bar.js';
 import { formatStats } from './stats.js';
 import type { GenerateCommand } from './usage.js';
@@ -18,7 +19,12 @@ export async function generate(command: GenerateCommand, signal: AbortSignal): P
   const startedAt = performance.now();
   let engine: Engine;
   try {
-    engine = await Engine.load(model, { ...command.load, signal, onProgress: bar.update });
+    engine = await Engine.load(model, {
+      ...hubOptions(process.env),
+      ...command.load,
+      signal,
+      onProgress: bar.update,
+    });
   } finally {
     bar.clear();
   }

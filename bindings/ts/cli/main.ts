@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 
 import { InvalidArgumentError, KvasmError } from '../errors.js';
+import { cache } from './cache.js';
+import { cacheHelpText } from './cache-usage.js';
 import { generate } from './generate.js';
 import { serve } from './serve.js';
 import { serveHelpText } from './serve-usage.js';
@@ -40,6 +42,12 @@ async function run(args: string[]): Promise<void> {
       break;
     case 'generate':
       await generate(command.generate, interruption.signal);
+      break;
+    case 'cache-help':
+      process.stdout.write(cacheHelpText);
+      break;
+    case 'cache':
+      process.stdout.write(await cache(command.cache));
       break;
     case 'serve-help':
       process.stdout.write(serveHelpText);

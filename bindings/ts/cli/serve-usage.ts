@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 
 import type { KvDtype, LoadOptions } from '../types.js';
+import { downloadFlags, downloadHelp, downloadOptions, hubHelp } from './download-flags.js';
 import { parseNumber, UsageError } from './usage-error.js';
 
 export const serveHelpText = `kvasm serve: GPT-2 behind OpenAI's HTTP API, on this machine
@@ -10,6 +11,7 @@ Usage:
 
 Options:
   --model WHERE       as of kvasm generate
+${downloadHelp}\
   --name NAME         what the model is called in requests; default: the last part of WHERE
   --host ADDRESS      where to listen; default 127.0.0.1, which other machines cannot reach
   --port N            default 8080; 0 takes any that is free
@@ -24,7 +26,7 @@ Options:
 
 Answers GET /v1/models, POST /v1/completions and POST /v1/chat/completions, with "stream": true as server-sent
 events. There is no key: whoever can reach the port can use it. Ctrl-C ends it.
-`;
+${hubHelp}`;
 
 export interface ServeCommand {
   readonly model: string | undefined;
@@ -42,7 +44,7 @@ export function parseServe(args: readonly string[]): ServeCommand | 'help' {
   const { values, positionals } = parse(args);
   if (values.help) return 'help';
   if (positionals.length > 0) throw new UsageError(`what is ${JSON.stringify(positionals[0])}?`);
-  const load: LoadOptions = {};
+  const load: LoadOptions = downloadOptions(values);
   if (values.window !== undefined) load.window = parseNumber('window', values.window);
   if (values['kv-bytes'] !== undefined) load.kvBytes = parseNumber('kv-bytes', values['kv-bytes']);
   // Checked, with the others, by the engine.
@@ -66,6 +68,7 @@ function parse(args: readonly string[]) {
       allowPositionals: true,
       options: {
         model: { type: 'string' },
+        ...downloadFlags,
         name: { type: 'string' },
         host: { type: 'string' },
         port: { type: 'string' },

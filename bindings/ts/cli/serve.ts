@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import { Engine } from '../node.js';
 import { createApiServer } from '../server/api-server.js';
 import { bundledModel } from './bundled-model.js';
+import { hubOptions } from './download-flags.js';
 import { ProgressBar } from './progress-bar.js';
 import type { ServeCommand } from './serve-usage.js';
 import { UsageError } from './usage-error.js';
@@ -19,7 +20,12 @@ export async function serve(command: ServeCommand, signal: AbortSignal): Promise
   const bar = new ProgressBar(process.stderr);
   let engine: Engine;
   try {
-    engine = await Engine.load(model, { ...command.load, signal, onProgress: bar.update });
+    engine = await Engine.load(model, {
+      ...hubOptions(process.env),
+      ...command.load,
+      signal,
+      onProgress: bar.update,
+    });
   } finally {
     bar.clear();
   }

@@ -2,6 +2,8 @@ import { parseArgs } from 'node:util';
 
 import type { InvalidArgumentError } from '../errors.js';
 import type { CacheStrategy, GenerateOptions, KvDtype, LoadOptions, Overflow } from '../types.js';
+import { type CacheCommand, parseCache } from './cache-usage.js';
+import { downloadFlags, downloadHelp, downloadOptions, hubHelp } from './download-flags.js';
 import { parseServe, type ServeCommand } from './serve-usage.js';
 import { parseNumber, UsageError } from './usage-error.js';
 
@@ -10,11 +12,14 @@ export const helpText = `kvasm: GPT-2 on this machine
 Usage:
   kvasm generate --prompt TEXT [options]
   kvasm serve [options]     OpenAI's HTTP API; see kvasm serve --help
+  kvasm cache ls|rm         downloads that were kept; see kvasm cache --help
 
 Options of generate:
-  --model WHERE       a directory or URL with config.json, tokenizer.json (or vocab.json and merges.txt)
-                      and model.safetensors, or a Hugging Face id such as openai-community/gpt2;
+  --model WHERE       a Hugging Face id such as openai-community/gpt2 or owner/name@revision; a directory or
+                      URL with config.json, tokenizer.json (or vocab.json and merges.txt) and
+                      model.safetensors (or its shards), or of such weights;
                       default: the model that comes with kvasm
+${downloadHelp}\
   --prompt TEXT       the text to continue; - reads it from standard input
   --max-tokens N      tokens to generate at the most; default: as many as fit
   --temperature X     0 is greedy; default 0.8
@@ -31,6 +36,7 @@ Options of generate:
   --stats             times, tokens per second and memory, to standard error
   --help, --version
 
+${hubHelp}\
 Writes the text to standard output. Exit status: 0, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
 `;
 
@@ -48,7 +54,9 @@ export type Command =
   | { readonly name: 'version' }
   | { readonly name: 'generate'; readonly generate: GenerateCommand }
   | { readonly name: 'serve-help' }
-  | { readonly name: 'serve'; readonly serve: ServeCommand };
+  | { readonly name: 'serve'; readonly serve: ServeCommand }
+  | { readonly name: 'cache-help' }
+  | { readonly name: 'cache'; readonly cache: CacheCommand };
 
 /** @throws UsageError */
 export function parseCommand(args: readonly string[]): Command {
@@ -56,13 +64,17 @@ export function parseCommand(args: readonly string[]): Command {
     const serve = parseServe(args.slice(1));
     return serve === 'help' ? { name: 'serve-help' } : { name: 'serve', serve };
   }
+  if (args[0] === 'cache') {
+    const cache = parseCache(args.slice(1));
+    return cache === 'help' ? { name: 'cache-help' } : { name: 'cache', cache };
+  }
   const { values, positionals } = parse(args);
   if (values.help) return { name: 'help' };
   if (values.version) return { name: 'version' };
   const [name, ...rest] = positionals;
-  if (name === undefined) throw new UsageError('no command; there are: generate, serve');
+  if (name === undefined) throw new UsageError('no command; there are: generate, serve, cache');
   if (name !== 'generate')
-    throw new UsageError(`no command ${JSON.stringify(name)}; there are: generate, serve`);
+    throw new UsageError(`no command ${JSON.stringify(name)}; there are: generate, serve, cache`);
   if (rest.length > 0)
     throw new UsageError(`what is ${JSON.stringify(rest[0])}? Quote the prompt.`);
   if (values.prompt === undefined) throw new UsageError('--prompt is missing');
@@ -80,7 +92,7 @@ export function parseCommand(args: readonly string[]): Command {
     const text = values[flag];
     if (text !== undefined) options[option] = parseNumber(flag, text);
   }
-  const load: LoadOptions = {};
+  const load: LoadOptions = downloadOptions(values);
   if (values.window !== undefined) load.window = parseNumber('window', values.window);
   if (values['kv-bytes'] !== undefined) load.kvBytes = parseNumber('kv-bytes', values['kv-bytes']);
   // Checked, with all the others, by the engine.
@@ -95,7 +107,7 @@ export function parseCommand(args: readonly string[]): Command {
 /** The message of an error, with options by the names that they have here. */
 export function messageInFlags(error: InvalidArgumentError): string {
   const names =
-    /^(maxTokens|topK|topP|temperature|seed|cache|window|kvDtype|kvBytes|overflow|nKeep)\b/;
+    /^(maxTokens|topK|topP|temperature|seed|cache|window|kvDtype|kvBytes|overflow|nKeep|file|storage)\b/;
   return error.message.replace(names, name => {
     return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
   });
@@ -108,6 +120,7 @@ function parse(args: readonly string[]) {
       allowPositionals: true,
       options: {
         model: { type: 'string' },
+        ...downloadFlags,
         prompt: { type: 'string' },
         'max-tokens': { type: 'string' },
         temperature: { type: 'string' },

@@ -23,6 +23,9 @@ export interface FileCacheOptions {
   readonly lock: (name: string) => Promise<(() => void) | undefined>;
 }
 
+/** The name under which a list of files is kept, which is no file of a model. */
+export const listName = 'list of files';
+
 /** What is lost at the most when a load is cut off, and what a load holds in memory for each file. */
 const defaultPieceBytes = 4 * 2 ** 20;
 
@@ -76,17 +79,18 @@ export class FileCache {
     return new EntryWriter(this, store, full, from?.pieceCount ?? 0, release);
   }
 
-  /** Keeps a short text in place of the one that was kept under its identity. */
-  async writeText(identity: string, model: string, file: string, text: string): Promise<void> {
+  /** Keeps a list of a model's files in place of the one that was kept under its identity. */
+  async writeList(identity: string, model: string, text: string): Promise<void> {
     const unknown = { etag: undefined, lastModified: undefined, size: undefined };
-    const writer = await this.write({ identity, model, file, ...unknown }, undefined);
+    const header = { identity, model, file: listName, ...unknown };
+    const writer = await this.write(header, undefined);
     const bytes = new TextEncoder().encode(text);
     await writer?.write(bytes);
     await writer?.finish(bytes.length, undefined);
     writer?.close();
   }
 
-  async readText(identity: string): Promise<string | undefined> {
+  async readList(identity: string): Promise<string | undefined> {
     const entry = await this.find(identity);
     if (!entry?.isComplete) return undefined;
     const decoder = new TextDecoder();

@@ -73,7 +73,7 @@ class UrlFolder implements ModelFolder {
       if (!('missing' in file)) this.#found.push(name);
       return file;
     } catch (error) {
-      const list = await this.#context.downloads.cache?.readText(this.#identity);
+      const list = await this.#context.downloads.cache?.readList(this.#identity);
       if (list === undefined || list.split('\n').includes(name)) throw error;
       return { label: url, missing: 'it was not there the last time' };
     }
@@ -164,7 +164,7 @@ async function findOnHub(
     if (listing !== '') await keepListing(cache, identity, id, listing);
     return readListing(location, listing);
   }
-  const kept = await cache?.readText(identity);
+  const kept = await cache?.readList(identity);
   if (kept === undefined) throw failure;
   return readListing(location, kept);
 }
@@ -175,6 +175,6 @@ async function keepListing(
   model: string,
   listing: string,
 ): Promise<void> {
-  if (!cache || (await cache.readText(identity)) === listing) return;
-  await cache.writeText(identity, model, 'list of files', listing);
+  if (!cache || (await cache.readList(identity)) === listing) return;
+  await cache.writeList(identity, model, listing);
 }
