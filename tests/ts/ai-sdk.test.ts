@@ -64,7 +64,9 @@ describe('a language model of the AI SDK', () => {
       topK: 4,
       topP: 0.25,
       seed: 6,
-      providerOptions: { kvasm: { overflow: 'shift', nKeep: 1 }, other: { x: 1 } },
+      presencePenalty: 0.75,
+      frequencyPenalty: -1,
+      providerOptions: { kvasm: { overflow: 'shift', nKeep: 1, minP: 0.125 }, other: { x: 1 } },
     };
     await createLanguageModel(engine).doGenerate(settings);
     expect(wasm.sequenceOptions.at(-1)).toMatchObject({
@@ -72,6 +74,9 @@ describe('a language model of the AI SDK', () => {
       topK: 4,
       topP: 0.25,
       seedLow: 6,
+      presencePenalty: 0.75,
+      frequencyPenalty: -1,
+      minP: 0.125,
       shift: true,
       nKeep: 1,
     });

@@ -32,7 +32,7 @@ const optionNames = {
   frequencyPenalty: 'frequencyPenalty',
   seed: 'seed',
   abortSignal: 'signal',
-} as const satisfies Partial<Record<keyof LanguageModelV4CallOptions, string>>;
+} as const satisfies Partial<Record<keyof LanguageModelV4CallOptions, keyof GenerateOptions>>;
 
 /** @throws InvalidArgumentError for a prompt that is more than text; what the template throws. */
 export function readCall(

@@ -10,6 +10,11 @@ const optionNames = {
   temperature: 'temperature',
   top_p: 'topP',
   top_k: 'topK',
+  min_p: 'minP',
+  frequency_penalty: 'frequencyPenalty',
+  presence_penalty: 'presencePenalty',
+  repetition_penalty: 'repetitionPenalty',
+  logit_bias: 'logitBias',
 } as const satisfies Record<string, keyof GenerateOptions>;
 
 /** They say who asks or how to account for it, and change nothing about the answer. */

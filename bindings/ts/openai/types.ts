@@ -20,8 +20,18 @@ export interface SharedParams {
   readonly top_p?: number | null;
   /** An integer of at least 0; completion number i of a prompt is drawn with `seed + i`. Default random. */
   readonly seed?: number | null;
+  /** As `GenerateOptions.frequencyPenalty`. Default 0, off. */
+  readonly frequency_penalty?: number | null;
+  /** As `GenerateOptions.presencePenalty`. Default 0, off. */
+  readonly presence_penalty?: number | null;
+  /** Added to the logits of tokens by their ids. Default: none. */
+  readonly logit_bias?: Readonly<Record<string, number>> | null;
   /** Not of OpenAI's API: sample among the k likeliest. Default 0, off. */
   readonly top_k?: number | null;
+  /** Not of OpenAI's API: as `GenerateOptions.minP`. Default 0, off. */
+  readonly min_p?: number | null;
+  /** Not of OpenAI's API: as `GenerateOptions.repetitionPenalty`. Default 1, off. */
+  readonly repetition_penalty?: number | null;
   /** Has no effect here. */
   readonly user?: string | null;
   /** Has no effect here. */

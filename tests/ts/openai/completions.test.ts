@@ -160,6 +160,31 @@ describe('completions', () => {
     expect(wasm.steps).toBe(0);
   });
 
+  it('pass parameters on under the names of the engine', async () => {
+    const { api, wasm } = await loadApi();
+    await api.completions.create({
+      prompt: 'x',
+      temperature: 0.5,
+      top_p: 0.25,
+      top_k: 7,
+      min_p: 0.125,
+      frequency_penalty: 1.5,
+      presence_penalty: -0.5,
+      repetition_penalty: 1.25,
+      logit_bias: { '65': -100, '66': 3 },
+    });
+    expect(wasm.sequenceOptions.at(-1)).toMatchObject({
+      temperature: 0.5,
+      topP: 0.25,
+      topK: 7,
+      minP: 0.125,
+      frequencyPenalty: 1.5,
+      presencePenalty: -0.5,
+      repetitionPenalty: 1.25,
+      logitBias: [65, -100, 66, 3],
+    });
+  });
+
   it('take parameters that ask for nothing', async () => {
     const { api } = await loadApi();
     const params = { suffix: '', best_of: 1, tools: [], user: 'x', logit_bias: null, store: false };
