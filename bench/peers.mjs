@@ -20,7 +20,7 @@ import { targetLines } from './peers/targets.mjs';
 
 const USAGE = `Usage: bench/peers.mjs [options]
 
-Installs the peers and makes the models (2.3 GB) in build/peers at first. Prints its results, and writes those of a whole
+Installs the peers and makes the models (2.1 GB) in build/peers at first. Prints its results, and writes those of a whole
 run (without --only and --shape) into bench/results/peers.md and peers.svg.
 
   --reps N         rounds; each measures everything once (default: 3)

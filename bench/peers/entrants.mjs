@@ -5,7 +5,10 @@ export const PRECISIONS = { f32: 'float32', q8: '8 bits', q4: '4 bits' };
 /** The engines that are not ours, by their packages. */
 export const PEERS = { wllama: '@wllama/wllama', 'onnxruntime-web': 'onnxruntime-web' };
 
-/** `model` is in the models' folder; what is alike in bits is compared. */
+/**
+ * `model` is in the models' folder; what is alike in bits is compared. There is no onnxruntime-web with 4 bits: its
+ * MatMulNBits (block size 32, accuracy level 4) unpacked all weights for each token here, and took 12 times as long as int8.
+ */
 export const ENTRANTS = [
   { engine: 'kvasm', precision: 'f32', stored: 'f32', model: 'checkpoint/', dtype: 'f32' },
   { engine: 'wllama', precision: 'f32', stored: 'F32', model: 'f32.gguf' },
@@ -15,7 +18,6 @@ export const ENTRANTS = [
   { engine: 'onnxruntime-web', precision: 'q8', stored: 'int8', model: 'int8.onnx' },
   { engine: 'kvasm', precision: 'q4', stored: 'q4', model: 'checkpoint/', dtype: 'q4' },
   { engine: 'wllama', precision: 'q4', stored: 'Q4_0', model: 'q4_0.gguf' },
-  { engine: 'onnxruntime-web', precision: 'q4', stored: 'int4', model: 'int4.onnx' },
 ];
 
 /** What else is measured beside the engines, and can be asked for. */

@@ -1,20 +1,17 @@
 // A checkpoint as an ONNX graph with past and present keys and values, for onnxruntime-web.
 
 import { writeFile } from 'node:fs/promises';
-import { int4Rows, int8Columns, transpose } from './quantise.mjs';
+import { int8Columns, transpose } from './quantise.mjs';
 
 const OPSET = 20;
 const IR_VERSION = 9;
-const CONTRIB = 'com.microsoft';
-const BLOCK = 32;
 // ONNX's numbers of element and attribute types.
-const ELEMENT = { float: 1, uint8: 2, int8: 3, int64: 7 };
+const ELEMENT = { float: 1, int8: 3, int64: 7 };
 const ATTRIBUTE = { float: 1, int: 2, string: 3, ints: 7 };
 const LAST = 2 ** 40;
 
 const elementOf = new Map([
   [Float32Array, ELEMENT.float],
-  [Uint8Array, ELEMENT.uint8],
   [Int8Array, ELEMENT.int8],
   [BigInt64Array, ELEMENT.int64],
 ]);
@@ -41,10 +38,10 @@ class Graph {
     return this.data(name, BigInt64Array.from(values, BigInt), dims);
   }
 
-  op(opType, input, output, attributes = {}, domain = '') {
+  op(opType, input, output, attributes = {}) {
     const outputs = [output].flat();
     const list = Object.entries(attributes).map(([name, value]) => attribute(name, value));
-    this.node.push({ opType, input, output: outputs, attribute: list, domain, name: outputs[0] });
+    this.node.push({ opType, input, output: outputs, attribute: list, name: outputs[0] });
     return outputs[0];
   }
 }
@@ -67,15 +64,6 @@ const PRODUCTS = {
     graph.op('Cast', [`${out}_i`], `${out}_f`, { to: ELEMENT.float });
     graph.op('Mul', [`${out}_xs`, `${out}_s`], `${out}_c`);
     return graph.op('Mul', [`${out}_f`, `${out}_c`], out);
-  },
-
-  /** Blocks of 32 along the inputs; activations are quantised to 8 bits at run time (accuracy level 4, the fastest). */
-  int4(graph, x, weights, inputs, outputs, out) {
-    const { bytes, scales } = int4Rows(transpose(weights, inputs, outputs));
-    graph.data(`${out}_w`, bytes, [outputs, inputs / BLOCK, BLOCK / 2]);
-    graph.data(`${out}_s`, scales, [scales.length]);
-    const attributes = { K: inputs, N: outputs, bits: 4, block_size: BLOCK, accuracy_level: 4 };
-    return graph.op('MatMulNBits', [x, `${out}_w`, `${out}_s`], out, attributes, CONTRIB);
   },
 };
 
@@ -199,7 +187,7 @@ function valueInfo(name, elemType, dims) {
  * Writes one file. Inputs: `input_ids` int64 [1, n], `past_k.i` and `past_v.i` float [1, heads, p, head dim]; outputs:
  * `logits` float [1, 1, vocabulary] of the last position, `present_k.i` and `present_v.i` with n more positions.
  *
- * @param {'fp32' | 'int8' | 'int4'} precision
+ * @param {'fp32' | 'int8'} precision
  * @param {object} onnx the module onnx-proto's `onnx`
  */
 export async function writeOnnx(path, checkpoint, precision, onnx) {
@@ -217,10 +205,7 @@ export async function writeOnnx(path, checkpoint, precision, onnx) {
   const model = {
     irVersion: IR_VERSION,
     producerName: 'kvasm bench',
-    opsetImport: [
-      { domain: '', version: OPSET },
-      { domain: CONTRIB, version: 1 },
-    ],
+    opsetImport: [{ domain: '', version: OPSET }],
     graph: { ...graph, name: 'gpt2', input, output },
   };
   await writeFile(path, onnx.ModelProto.encode(onnx.ModelProto.create(model)).finish());

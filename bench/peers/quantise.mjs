@@ -73,22 +73,3 @@ export function int8Columns(values, rows, columns) {
   }
   return { bytes, scales };
 }
-
-/**
- * 4 bits in blocks of 32 along each row, for ONNX Runtime's MatMulNBits: byte i of a block has the elements 2i and
- * 2i + 1; scales are float32, and aside.
- */
-export function int4Rows(values) {
-  const scales = new Float32Array(values.length / BLOCK);
-  const bytes = new Uint8Array(values.length / 2);
-  for (let block = 0; block < scales.length; block++) {
-    const begin = block * BLOCK;
-    const scale = extreme(values, begin) / -8;
-    const inverse = scale === 0 ? 0 : 1 / scale;
-    scales[block] = scale;
-    for (let i = begin; i < begin + BLOCK; i += 2) {
-      bytes[i / 2] = fourBits(values[i], inverse) | (fourBits(values[i + 1], inverse) << 4);
-    }
-  }
-  return { bytes, scales };
-}

@@ -9,13 +9,7 @@ import fc from 'fast-check';
 import { makeBenchCheckpoint, mutedIds, openCheckpoint } from '../../bench/peers/checkpoint.mjs';
 import { writeGguf } from '../../bench/peers/gguf.mjs';
 import { writeOnnx } from '../../bench/peers/onnx.mjs';
-import {
-  int4Rows,
-  int8Columns,
-  q4Blocks,
-  q8Blocks,
-  transpose,
-} from '../../bench/peers/quantise.mjs';
+import { int8Columns, q4Blocks, q8Blocks, transpose } from '../../bench/peers/quantise.mjs';
 import { makeVocabulary } from '../../scripts/fixtures/make-checkpoint.mjs';
 import { floatCodecs } from '../../scripts/lib/float-codecs.mjs';
 
@@ -78,12 +72,6 @@ test("ONNX's integers decode to within a step of what they were made from", () =
       const eight = int8Columns(values, values.length / columns, columns);
       const decoded8 = values.map((_, i) => eight.scales[i % columns] * eight.bytes[i]);
       assertNear(values, decoded8, i => eight.scales[i % columns] * 0.5);
-      const four = int4Rows(values);
-      const decoded4 = values.map((_, i) => {
-        const byte = four.bytes[i >> 1];
-        return four.scales[i >> 5] * (i % 2 === 0 ? low(byte) : high(byte));
-      });
-      assertNear(values, decoded4, i => four.scales[i >> 5]);
     }),
   );
 });
@@ -93,7 +81,6 @@ test('zeros stay zeros in every format', () => {
   assert.ok(q8Blocks(zeros).every(byte => byte === 0));
   assert.deepEqual([...q4Blocks(zeros).subarray(2)], Array(16).fill(0x88));
   assert.ok(int8Columns(zeros, 4, 8).bytes.every(value => value === 0));
-  assert.deepEqual([...int4Rows(zeros).bytes], Array(16).fill(0x88));
 });
 
 test('what is no printable ASCII, and the end of the text, has no embedding', async () => {
@@ -198,12 +185,12 @@ function recorder() {
   return { onnx: { ModelProto }, recorded };
 }
 
-for (const precision of ['fp32', 'int8', 'int4']) {
+for (const precision of ['fp32', 'int8']) {
   test(`the ONNX graph of ${precision} uses only what is there, and makes all that it promises`, async () => {
     const { onnx, recorded } = recorder();
     await writeOnnx(join(scratch, 'model.onnx'), checkpoint, precision, onnx);
     const { input, output, node, initializer } = recorded.graph;
-    const elementBytes = { 1: 4, 2: 1, 3: 1, 7: 8 };
+    const elementBytes = { 1: 4, 3: 1, 7: 8 };
     for (const { name, dims, dataType, rawData } of initializer) {
       const elements = dims.reduce((a, b) => a * b, 1);
       assert.equal(rawData.length, elements * elementBytes[dataType], name);
@@ -218,7 +205,7 @@ for (const precision of ['fp32', 'int8', 'int4']) {
     }
     for (const { name } of output) assert.ok(known.has(name), name);
     assert.equal(output.length, 1 + 2 * layers);
-    const products = node.filter(({ opType }) => ['MatMulInteger', 'MatMulNBits'].includes(opType));
+    const products = node.filter(({ opType }) => opType === 'MatMulInteger');
     assert.equal(products.length, precision === 'fp32' ? 0 : 4 * layers + 1);
   });
 }
