@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { launchChromium, openPage } from '../browser/support/chromium.mjs';
 import { madeUpModel } from '../browser/support/models.mjs';
-import { serve } from '../browser/support/static-server.mjs';
+import { isolation, serve } from '../browser/support/static-server.mjs';
 import { makeProject } from './support/packed-project.mjs';
 
 const html = '<!doctype html><title>host</title><script type="module" src="./main.js"></script>';
@@ -138,3 +138,44 @@ test('a .wasm that is none, or is not there, is a load error with its address', 
     assert.match(message, reason);
   }
 });
+
+/** Lets a Worker have 600 MB, and no memory that may grow beyond, as phones do. */
+const smallMemory = `
+  const limit = 600_000_000 / 65_536;
+  const { Memory } = WebAssembly;
+  const { grow } = Memory.prototype;
+  WebAssembly.Memory = class extends Memory {
+    constructor(descriptor) {
+      if ((descriptor.maximum ?? descriptor.initial) > limit) {
+        throw new RangeError('could not allocate memory');
+      }
+      super(descriptor);
+    }
+  };
+  Memory.prototype.grow = function (pages) {
+    if (this.buffer.byteLength / 65_536 + pages > limit) throw new RangeError('no more memory');
+    return grow.call(this, pages);
+  };
+`;
+
+for (const [kind, headers] of [
+  ['a page', {}],
+  ['an isolated page', isolation],
+]) {
+  test(`${kind} with little memory loads what fits, and says what does not (B112)`, async () => {
+    const texts = {
+      '/small-memory.js': smallMemory,
+      '/small-worker.js': "import './small-memory.js'; import './dist/worker.js';",
+    };
+    const { page } = await openPageWith('./dist/index.js', {
+      folders: { '/dist/': dist },
+      texts,
+      headers,
+    });
+    const workerUrl = './small-worker.js';
+    assert.deepEqual(await generate(page, { workerUrl, kvBytes: 50_000_000 }), { tokens: 5 });
+    const { name, code } = await generate(page, { workerUrl, kvBytes: 900_000_000 });
+    assert.equal(`${name} ${code}`, 'GenerationError out-of-memory');
+    assert.deepEqual(await generate(page, { workerUrl }), { tokens: 5 });
+  });
+}

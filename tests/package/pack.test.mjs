@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -144,16 +144,31 @@ test('the command generates', async () => {
   assert.match(refused.stderr, /--kv-dtype must be 'f32' or 'f16' or 'q8'/);
 });
 
+test('every file that package.json names is there', async () => {
+  const { installed } = packed;
+  const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+  const targets = JSON.stringify([manifest.exports, manifest.bin, manifest.sideEffects]);
+  const named = [...targets.matchAll(/"(\.\/[^"]+\.(?:js|ts|json))"/g)].map(([, name]) => name);
+  assert.ok(named.includes('./dist/openai/index.d.ts'), `${named}`);
+  for (const name of named) {
+    if (name in manifest.exports) continue;
+    assert.ok((await stat(join(installed, name))).isFile(), name);
+  }
+  assert.deepEqual(manifest.dependencies, undefined);
+});
+
 test('it holds what it needs, and no source or test', async () => {
-  const installed = join(project, 'node_modules/kvasm');
+  const { installed } = packed;
   const files = await readdir(installed, { recursive: true });
   for (const file of ['package.json', 'README.md', 'dist/index.js', 'dist/index.d.ts']) {
     assert.ok(files.includes(file), file);
   }
   assert.ok(!files.some(file => /^(src|tests|bindings|scripts|web)\b/.test(file)));
-  const glue = await readFile(join(installed, 'dist/wasm/kvasm-simd.js'), 'utf8');
   // Pages may forbid eval by their Content-Security-Policy (B108).
-  assert.ok(!/\bnew Function\b|\beval\(/.test(glue));
+  for (const file of files.filter(name => name.endsWith('.js'))) {
+    const script = await readFile(join(installed, file), 'utf8');
+    assert.ok(!/\bnew Function\b|\beval\(/.test(script), file);
+  }
 });
 
 test('a project without a bundler or Node types needs no configuration', async () => {

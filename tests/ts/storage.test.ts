@@ -413,7 +413,9 @@ describe('the list of what is kept', () => {
       expect(await rejection(cacheCommand({ directory, remove: ['a/b'] }))).toMatchObject({
         message: 'nothing is kept of "a/b"',
       });
-      expect(await cacheCommand({ directory, remove: [modelId] })).toMatch(/^(9|10)\.\d kB freed\n$/);
+      expect(await cacheCommand({ directory, remove: [modelId] })).toMatch(
+        /^(9|10)\.\d kB freed\n$/,
+      );
       expect(await modelCache({ directory }).size()).toBe(0);
       expect(await modelCache().list()).toEqual([]);
     } finally {
