@@ -144,6 +144,9 @@ export class WorkerClient {
     this.#heard = true;
     if (this.#closed) return;
     switch (message.type) {
+      case 'alive':
+        this.#worker.watch?.(message.lock);
+        break;
       case 'progress':
         this.#tell(message.id, () => this.#onProgress?.(message.progress));
         break;

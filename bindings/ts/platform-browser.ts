@@ -22,12 +22,14 @@ export const browserPlatform: Platform = {
 
 function spawn(workerUrl: string | undefined): WorkerHandle {
   const { worker, explainFailure } = makeWorker(workerUrl);
+  let fail: (reason: string) => void = () => {};
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     onMessage(listener) {
       worker.onmessage = (event: MessageEvent<WorkerMessage>) => listener(event.data);
     },
     onFailure(listener) {
+      fail = listener;
       worker.onerror = event => {
         event.preventDefault();
         // A script that cannot be fetched is reported without a message.
@@ -35,6 +37,10 @@ function spawn(workerUrl: string | undefined): WorkerHandle {
         else void explainFailure().then(listener);
       };
       worker.onmessageerror = () => listener('a message could not be read');
+    },
+    watch(lock) {
+      const ended = () => fail('it was ended from outside');
+      navigator.locks.request(lock, ended).catch(() => {});
     },
     setBusy() {},
     async terminate() {

@@ -8,6 +8,8 @@ export interface WorkerHandle {
   onMessage(listener: (message: WorkerMessage) => void): void;
   /** Sets the only listener for the Worker's end, whether it could not start, died or was ended by another. */
   onFailure(listener: (reason: string) => void): void;
+  /** Tells the listener of `onFailure` when the Worker no longer holds the lock. */
+  watch?(lock: string): void;
   /** Whether somebody waits for an answer. In Node a Worker that nobody waits for does not keep the process alive. */
   setBusy(busy: boolean): void;
   /** Resolves when the Worker is gone. */

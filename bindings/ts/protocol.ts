@@ -147,6 +147,8 @@ export type ClientMessage =
   | { readonly type: 'drop'; readonly session: number };
 
 export type WorkerMessage =
+  /** While it lives, the Worker holds this lock of the Web Locks API: browsers do not tell of every end of a Worker. */
+  | { readonly type: 'alive'; readonly lock: string }
   | { readonly type: 'progress'; readonly id: number; readonly progress: LoadProgress }
   | { readonly type: 'warning'; readonly id: number; readonly warning: LoadWarning }
   | { readonly type: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] }

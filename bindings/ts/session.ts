@@ -1,9 +1,20 @@
 import { checkInteger } from './checks.js';
+import type { WorkerClient } from './client.js';
 import { asyncDispose } from './dispose.js';
 import { EngineClosedError } from './errors.js';
 import { type LoadedEngine, startGeneration } from './generation.js';
 import type { CallName, Calls } from './protocol.js';
 import type { GenerateOptions, Generation, Prompt, Session } from './types.js';
+
+interface Held {
+  readonly client: WorkerClient;
+  readonly session: number;
+}
+
+/** Sessions that nobody can reach any more give their blocks back, even if nobody has disposed of them. */
+const unreachable = new FinalizationRegistry<Held>(({ client, session }) =>
+  client.dropSession(session),
+);
 
 /** A session whose context is in the Worker, under a number. */
 export class WorkerSession implements Session {
@@ -14,6 +25,7 @@ export class WorkerSession implements Session {
   constructor(loaded: LoadedEngine, session: number) {
     this.#loaded = loaded;
     this.#session = session;
+    unreachable.register(this, { client: loaded.client, session }, this);
   }
 
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
@@ -45,6 +57,7 @@ export class WorkerSession implements Session {
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = new EngineClosedError('disposed', 'The session was disposed.');
+    unreachable.unregister(this);
     this.#loaded.client.dropSession(this.#session);
   }
 

@@ -262,7 +262,10 @@ export interface Session {
    * @throws InvalidArgumentError when nothing was computed yet.
    */
   save(): Promise<Uint8Array>;
-  /** Frees its memory, which it holds until then; a run under way fails with EngineClosedError `disposed`. */
+  /**
+   * Frees its memory, which it holds until then, or until the garbage collector finds it unreachable; a run under way fails
+   * with EngineClosedError `disposed`.
+   */
   dispose(): Promise<void>;
   /** So that `await using` disposes of the session. */
   [Symbol.asyncDispose](): Promise<void>;

@@ -1,7 +1,7 @@
 /** The Worker's script in browsers. */
 
-import type { ClientMessage } from './protocol.js';
-import { lockInBrowser } from './storage/lock.js';
+import type { ClientMessage, WorkerMessage } from './protocol.js';
+import { holdUntilTheEnd, lockInBrowser } from './storage/lock.js';
 import { openStorageInBrowser } from './storage/open-in-browser.js';
 import createModule from './wasm/kvasm-simd.js';
 import { sleep } from './worker/download/network.js';
@@ -21,9 +21,14 @@ const scope = globalThis as unknown as WorkerScope;
 // Bundlers look for this very expression.
 const besideThisFile = new URL('./wasm/kvasm-simd.wasm', import.meta.url);
 
+const post = (message: WorkerMessage, transfer: ArrayBuffer[] = []) =>
+  scope.postMessage(message, transfer);
+
+holdUntilTheEnd(lock => post({ type: 'alive', lock }));
+
 serve(
   {
-    post: (message, transfer) => scope.postMessage(message, transfer),
+    post,
     onMessage(listener) {
       scope.onmessage = event => listener(event.data);
     },

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 
 import { GenerationError, InvalidArgumentError } from '../../bindings/ts/errors.js';
@@ -256,5 +258,33 @@ describe('a disposed session', () => {
     expect(await rejection(engine.restore(new Uint8Array()))).toMatchObject(disposed);
     expect(await rejection(engine.cacheView())).toMatchObject(disposed);
     await chat.dispose();
+  });
+});
+
+describe('a session that nobody has any more', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+
+  it('gives its blocks back, but not while it generates', async () => {
+    const { engine, wasm } = await loadFake();
+    const count = async () => {
+      const run = engine.session().generate('Once', { maxTokens: 100 })[Symbol.asyncIterator]();
+      expect((await run.next()).done).toBe(false);
+      for (let i = 0; i < 5; i++) {
+        collectGarbage();
+        await idle(5);
+      }
+      let tokens = 1;
+      while (!(await run.next()).done) tokens++;
+      return tokens;
+    };
+    expect(await count()).toBe(100);
+    await expect
+      .poll(async () => {
+        collectGarbage();
+        await engine.memory();
+        return wasm.liveSequences;
+      })
+      .toBe(0);
   });
 });

@@ -1,0 +1,226 @@
+// The built package in Node, on the real WebAssembly: whatever a model comes in, it is the same model; and a worker that
+// dies takes nobody else with it.
+
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { makeCheckpoint } from '../../scripts/fixtures/make-checkpoint.mjs';
+import { makeHeader, readHeader } from '../../scripts/lib/safetensors.mjs';
+import { startHub } from '../support/hub-server.mjs';
+
+const { Engine, modelCache } = await import('../../dist/node.js');
+const names = ['config.json', 'vocab.json', 'merges.txt', 'model.safetensors'];
+const id = 'someone/tiny';
+let folder;
+let whole;
+let sharded;
+let expected;
+let hub;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kvasm-sources-'));
+  whole = join(folder, 'whole');
+  sharded = join(folder, 'sharded');
+  await mkdir(whole);
+  await mkdir(sharded);
+  await makeCheckpoint(whole, { shape: 'tiny' });
+  for (const name of names.slice(0, 3)) {
+    await writeFile(join(sharded, name), await readFile(join(whole, name)));
+  }
+  await writeShards(join(whole, 'model.safetensors'), sharded);
+  expected = await tokensOf(whole);
+});
+
+after(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => hub?.close());
+
+async function tokensOf(source, options) {
+  const engine = await Engine.load(source, options);
+  try {
+    const run = engine.generate('Once upon', { maxTokens: 12, temperature: 0, stopTokens: [] });
+    return [...(await run.result()).tokens];
+  } finally {
+    await engine.dispose();
+  }
+}
+
+/** Splits a checkpoint in two, and writes the index. */
+async function writeShards(path, to) {
+  const file = await open(path);
+  const { tensors } = await readHeader(file);
+  const bytes = await readFile(path);
+  await file.close();
+  const weight_map = {};
+  const half = Math.ceil(tensors.length / 2);
+  for (const [i, part] of [tensors.slice(0, half), tensors.slice(half)].entries()) {
+    const name = `model-0000${i + 1}-of-00002.safetensors`;
+    for (const tensor of part) weight_map[tensor.name] = name;
+    const data = part.map(({ begin, bytes: size }) => bytes.subarray(begin, begin + size));
+    await writeFile(join(to, name), Buffer.concat([makeHeader({ format: 'pt' }, part), ...data]));
+  }
+  const index = { metadata: { total_size: bytes.length }, weight_map };
+  await writeFile(join(to, 'model.safetensors.index.json'), JSON.stringify(index));
+}
+
+async function filesIn(directory, more = []) {
+  const all = [
+    ...names.filter(name => directory === whole || name !== 'model.safetensors'),
+    ...more,
+  ];
+  return Object.fromEntries(
+    await Promise.all(all.map(async name => [name, await readFile(join(directory, name))])),
+  );
+}
+
+const shardNames = [1, 2].map(n => `model-0000${n}-of-00002.safetensors`);
+const indexName = 'model.safetensors.index.json';
+
+test('files may be bytes, blobs, responses, streams, lists', async () => {
+  const files = await filesIn(whole);
+  const each = make => Object.fromEntries(names.map(name => [name, make(files[name], name)]));
+  const pieces = bytes =>
+    new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < bytes.length; at += 999) {
+          controller.enqueue(new Uint8Array(bytes.subarray(at, at + 999)));
+        }
+        controller.close();
+      },
+    });
+  const sources = {
+    arrays: each(bytes => new Uint8Array(bytes)),
+    buffers: each(bytes => new Uint8Array(bytes).buffer),
+    blobs: each(bytes => new Blob([bytes])),
+    responses: each(bytes => new Response(bytes)),
+    streams: each(pieces),
+    list: names.map(name => new File([files[name]], name)),
+    paths: each((_, name) => join(whole, name)),
+    weights: join(whole, 'model.safetensors'),
+    url: pathToFileURL(whole),
+  };
+  for (const [kind, source] of Object.entries(sources)) {
+    assert.deepEqual(await tokensOf(source), expected, kind);
+  }
+});
+
+test('a stream that fails or ends early is a typed error', async () => {
+  const files = await filesIn(whole);
+  const failing = new ReadableStream({
+    pull(controller) {
+      controller.error(new Error('the cable is out'));
+    },
+  });
+  await assert.rejects(Engine.load({ ...files, 'model.safetensors': failing }), {
+    code: 'load-failed',
+    message: /model\.safetensors: reading stopped .*the cable is out/,
+  });
+  const short = new Response(files['model.safetensors'].subarray(0, -1));
+  await assert.rejects(Engine.load({ ...files, 'model.safetensors': short }), {
+    code: 'truncated',
+  });
+});
+
+test('shards are one model, from a directory, a hub, a folder, a list', async () => {
+  assert.deepEqual(await tokensOf(sharded), expected);
+  assert.deepEqual(await tokensOf(join(sharded, indexName)), expected);
+  const files = await filesIn(sharded, [indexName, ...shardNames]);
+  assert.deepEqual(await tokensOf(files), expected);
+  hub = await startHub({ models: { [id]: { commit: 'c0ffee', files, lfs: shardNames } } });
+  for (const source of [id, hub.plainUrl(id)]) {
+    const totals = new Set();
+    const onProgress = ({ phase, overall }) => phase === 'weights' && totals.add(overall.total);
+    assert.deepEqual(await tokensOf(source, { hubUrl: hub.url, onProgress }), expected);
+    const known = [...totals].filter(total => total !== undefined);
+    const sum = Object.values(files).reduce((total, file) => total + file.length, 0);
+    assert.ok(known.includes(sum), `${known} without ${sum}`);
+  }
+});
+
+test('a shard that is not there is named (B88)', async () => {
+  const files = await filesIn(sharded, [indexName, shardNames[0]]);
+  const missing = /model-00002-of-00002\.safetensors: is not there .*index\.json names it/;
+  await assert.rejects(Engine.load(files), { code: 'load-failed', message: missing });
+  hub = await startHub({ models: { [id]: { commit: 'c0ffee', files } } });
+  for (const source of [id, hub.plainUrl(id)]) {
+    const loading = Engine.load(source, { hubUrl: hub.url });
+    await assert.rejects(loading, { code: 'load-failed', message: missing });
+  }
+});
+
+test('a tensor that the index omits is refused where the model needs it (B88)', async () => {
+  const files = await filesIn(sharded, [indexName, ...shardNames]);
+  const index = JSON.parse(files[indexName]);
+  const omitted = Object.keys(index.weight_map).find(name => name.endsWith('c_fc.weight'));
+  delete index.weight_map[omitted];
+  const changed = { ...files, [indexName]: new Blob([JSON.stringify(index)]) };
+  await assert.rejects(Engine.load(changed), error => {
+    assert.equal(error.code, 'invalid-model');
+    assert.ok(error.message.includes(omitted.replace('transformer.', '')), error.message);
+    return true;
+  });
+});
+
+test('what is wrong with a file is an Error with a code and a sentence (B107)', async () => {
+  const files = await filesIn(whole);
+  const magic = Buffer.from(files['model.safetensors']);
+  magic.fill(0xff, 0, 8);
+  await assert.rejects(Engine.load({ ...files, 'model.safetensors': magic }), error => {
+    assert.ok(error instanceof Error);
+    assert.equal(error.name, 'ModelError');
+    assert.equal(error.code, 'invalid-model');
+    assert.match(error.message, /model\.safetensors: .{10}/);
+    return true;
+  });
+});
+
+test('a model of the hub is kept where it is asked for, resumed (B91), and checked', async () => {
+  const files = await filesIn(whole);
+  const lfs = ['model.safetensors'];
+  hub = await startHub({ models: { [id]: { commit: 'c0ffee', files, lfs } } });
+  const storage = { directory: join(folder, 'kept') };
+  const options = { hubUrl: hub.url, storage };
+  hub.fail('model.safetensors', { cutAfter: 90_000 });
+  assert.deepEqual(await tokensOf(id, options), expected);
+  const ranges = hub.requests.flatMap(({ headers }) => headers.range ?? []);
+  // What has arrived when the connection is reset may be less than what was sent.
+  assert.ok(ranges.length > 0 && ranges.every(range => /^bytes=[1-9]\d{4}-$/.test(range)), ranges);
+  const kept = await modelCache(storage).list();
+  assert.deepEqual(
+    kept.map(({ file, complete }) => [file, complete]),
+    [...names].sort().map(name => [name, true]),
+  );
+  hub.requests.length = 0;
+  assert.deepEqual(await tokensOf(id, options), expected);
+  assert.deepEqual(
+    hub.requests.map(({ route }) => route),
+    ['api'],
+  );
+});
+
+test('a worker that dies rejects all that waits, and the next load works', async () => {
+  const script = join(folder, 'mortal-worker.mjs');
+  await writeFile(
+    script,
+    `import { parentPort } from 'node:worker_threads';
+     import ${JSON.stringify(new URL('../../dist/worker-node.js', import.meta.url).href)};
+     parentPort.on('message', ({ type }) => type === 'cacheView' && process.exit(7));`,
+  );
+  const engine = await Engine.load(whole, { workerUrl: pathToFileURL(script) });
+  const run = engine.generate('Once', { overflow: 'shift', stopTokens: [] });
+  const iterator = run[Symbol.asyncIterator]();
+  await iterator.next();
+  const result = run.result();
+  // It may still be answered.
+  engine.cacheView().catch(() => {});
+  await assert.rejects(result, {
+    name: 'EngineClosedError',
+    code: 'crashed',
+    message: /exited with code 7/,
+  });
+  await assert.rejects(engine.generate('a').result(), { code: 'crashed' });
+  await engine.dispose();
+  assert.deepEqual(await tokensOf(whole), expected);
+});
