@@ -2,15 +2,19 @@
 
 import { Engine } from '/kvasm/index.js';
 
-/** Builds from before weights had types and engines had threads do what there was without being asked. */
-async function loadEngine(model, options) {
-  try {
-    return await Engine.load(model, options);
-  } catch (error) {
-    const isAll = options.dtype === 'f32' && options.threads === 1;
-    if (error.code !== 'invalid-argument' || !isAll) throw error;
-    return await Engine.load(model);
+/** Builds from before engines had threads, or weights had types, do what there was without being asked. */
+async function loadEngine(model, { dtype, threads }) {
+  const attempts = [{ dtype, threads }];
+  if (threads === 1) attempts.push({ dtype });
+  if (threads === 1 && dtype === 'f32') attempts.push({});
+  for (const options of attempts.slice(0, -1)) {
+    try {
+      return await Engine.load(model, options);
+    } catch (error) {
+      if (error.code !== 'invalid-argument') throw error;
+    }
   }
+  return await Engine.load(model, attempts.at(-1));
 }
 
 /** @param {{ model: string, dtype: string, threads: number }} options `model` is the URL of a folder */
