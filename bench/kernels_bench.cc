@@ -41,15 +41,17 @@ AlignedBuffer<float> RandomBuffer(size_t n) {
 
 // Layers of a model follow each other, so that no matrix is in the cache when its turn
 // comes: as many of them as it takes to push each other out of 64 MB.
-std::vector<PackedMatrix> Matrices(size_t n_in, size_t n_out) {
+std::vector<PackedMatrix> Matrices(size_t n_in, size_t n_out, WeightDtype dtype) {
   constexpr size_t kFootprint = 64 << 20;
-  const size_t bytes = n_in * n_out * sizeof(float);
   const AlignedBuffer<float> row = RandomBuffer(n_out);
+  MatrixWriter writer = std::move(*MatrixWriter::Create(n_out, dtype, "a benchmark"));
   std::vector<PackedMatrix> matrices;
-  for (size_t held = 0; held < kFootprint || matrices.empty(); held += bytes) {
-    matrices.push_back(std::move(*PackedMatrix::Create(n_in, n_out, "a benchmark")));
+  for (size_t held = 0; held < kFootprint; held += matrices.back().bytes()) {
+    matrices.push_back(
+        std::move(*PackedMatrix::Create(n_in, n_out, "a benchmark", dtype)));
     for (size_t i = 0; i < n_in; ++i) {
-      matrices.back().StoreConv1d(i * n_out, row.data(), n_out);
+      writer.Write(MatrixOrder::kConv1d, i * n_out, row.data(), n_out,
+                   &matrices.back());
     }
   }
   return matrices;
@@ -59,13 +61,18 @@ void BM_MatMul(benchmark::State& state) {
   const size_t rows = static_cast<size_t>(state.range(0));
   const size_t n_in = static_cast<size_t>(state.range(1));
   const size_t n_out = static_cast<size_t>(state.range(2));
-  const std::vector<PackedMatrix> matrices = Matrices(n_in, n_out);
+  const auto dtype = static_cast<WeightDtype>(state.range(3));
+  const std::vector<PackedMatrix> matrices = Matrices(n_in, n_out, dtype);
   const AlignedBuffer<float> x = RandomBuffer(rows * n_in);
+  QuantizedRows quantized = std::move(*QuantizedRows::Create(rows, n_in));
   const AlignedBuffer<float> bias = RandomBuffer(PaddedSize(n_out));
   AlignedBuffer<float> out = RandomBuffer(rows * PaddedSize(n_out));
   size_t turn = 0;
   for (auto _ : state) {
-    MatMul(x.data(), rows, n_in, matrices[turn], bias.data(), out.data(),
+    for (size_t r = 0; dtype != WeightDtype::kF32 && r < rows; ++r) {
+      quantized.Quantize(x.data() + r * n_in, n_in, dtype, r);
+    }
+    MatMul({x.data(), rows, n_in, &quantized}, matrices[turn], bias.data(), out.data(),
            PaddedSize(n_out));
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
@@ -75,8 +82,8 @@ void BM_MatMul(benchmark::State& state) {
   const double elements = static_cast<double>(n_in * n_out);
   // Each weight is read once from memory, and used once per row.
   state.counters["weights"] =
-      Counter(elements * sizeof(float), Counter::kIsIterationInvariantRate,
-              Counter::OneK::kIs1000);
+      Counter(static_cast<double>(matrices[0].bytes()),
+              Counter::kIsIterationInvariantRate, Counter::OneK::kIs1000);
   state.counters["FLOPS"] =
       Counter(2 * elements * static_cast<double>(rows),
               Counter::kIsIterationInvariantRate, Counter::OneK::kIs1000);

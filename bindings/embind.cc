@@ -43,6 +43,7 @@ JsConfig ConfigToJs(const Gpt2Config& c) {
 }
 
 struct JsEngineOptions {
+  int dtype;
   double context_length;
   double window;
   int kv_dtype;
@@ -150,7 +151,8 @@ class JsLoader {
                  .kv_dtype = static_cast<KvDtype>(options.kv_dtype),
                  .kv_bytes = static_cast<size_t>(options.kv_bytes),
                  .prefix_cache = options.prefix_cache,
-                 .prefill_chunk = static_cast<size_t>(options.prefill_chunk)} {
+                 .prefill_chunk = static_cast<size_t>(options.prefill_chunk)},
+        loader_(static_cast<WeightDtype>(options.dtype)) {
     status_ = loader_.SetConfig(config_json);
     if (status_.ok()) {
       status_ = Allocate(kStagingBytes, "the staging buffer", &staging_);
@@ -201,8 +203,8 @@ class JsLoader {
 
  private:
   EngineOptions options_;
-  Status status_;
   Gpt2Loader loader_;
+  Status status_;
   AlignedBuffer<uint8_t> staging_;
   std::unique_ptr<Engine> engine_;
 };
@@ -222,6 +224,7 @@ EMSCRIPTEN_BINDINGS(kvasm) {
       .field("layerNormEpsilon", &JsConfig::layer_norm_epsilon)
       .field("eosTokenId", &JsConfig::eos_token_id);
   emscripten::value_object<JsEngineOptions>("EngineOptions")
+      .field("dtype", &JsEngineOptions::dtype)
       .field("contextLength", &JsEngineOptions::context_length)
       .field("window", &JsEngineOptions::window)
       .field("kvDtype", &JsEngineOptions::kv_dtype)

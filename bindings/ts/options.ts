@@ -5,7 +5,7 @@ import { InvalidArgumentError } from './errors.js';
 import { promptIds } from './prompt.js';
 import type { CacheOptions, GenerateRequest } from './protocol.js';
 import type { EngineInfo, GenerateOptions, LoadOptions, Overflow, Prompt } from './types.js';
-import { wasmCacheStrategies, wasmKvDtypes } from './wasm-module.js';
+import { wasmCacheStrategies, wasmKvDtypes, wasmWeightDtypes } from './wasm-module.js';
 
 const generateOptionNames = [
   'maxTokens',
@@ -31,6 +31,7 @@ const generateOptionNames = [
 const loadOptionNames = [
   'signal',
   'onProgress',
+  'dtype',
   'contextLength',
   'window',
   'kvDtype',
@@ -130,7 +131,9 @@ export function checkLoadOptions(options: LoadOptions): CacheOptions {
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     refuse('onProgress', onProgress, 'a function');
   }
-  const { window, kvDtype = 'f32', kvBytes, prefixCache = true, prefillChunk = 64 } = options;
+  const { dtype = 'q8', window, kvDtype = 'f32', kvBytes } = options;
+  const { prefixCache = true, prefillChunk = 64 } = options;
+  checkName('dtype', dtype, wasmWeightDtypes);
   if (contextLength !== undefined) checkInteger('contextLength', contextLength, 1, largestInt);
   if (window !== undefined) checkInteger('window', window, 1, largestInt);
   checkName('kvDtype', kvDtype, wasmKvDtypes);
@@ -145,7 +148,7 @@ export function checkLoadOptions(options: LoadOptions): CacheOptions {
       refuse(name, url, 'a URL');
     }
   }
-  return { contextLength, window, kvDtype, kvBytes, prefixCache, prefillChunk };
+  return { dtype, contextLength, window, kvDtype, kvBytes, prefixCache, prefillChunk };
 }
 
 function checkNames(method: string, options: unknown, names: readonly string[]): void {

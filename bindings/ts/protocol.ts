@@ -11,6 +11,7 @@ import type {
   LoadWarning,
   MemoryReport,
   Overflow,
+  WeightDtype,
 } from './types.js';
 
 /** A file as it can be sent to a Worker. */
@@ -58,8 +59,9 @@ export interface DownloadRequest {
   readonly storage: StorageLocation;
 }
 
-/** The options of a load that shape the cache, defaults filled in. */
+/** The options of a load that shape the engine's memory, defaults filled in. */
 export interface CacheOptions {
+  readonly dtype: WeightDtype;
   readonly contextLength: number | undefined;
   readonly window: number | undefined;
   readonly kvDtype: KvDtype;

@@ -16,9 +16,12 @@ export interface WasmConfig extends ModelConfig {
   readonly eosTokenId: number;
 }
 
+export const wasmWeightDtypes = { f32: 0, q8: 1, q4: 2 } as const;
 export const wasmKvDtypes = { f32: 0, f16: 1, q8: 2 } as const;
 
 export interface WasmEngineOptions {
+  /** How the weights are stored: one of wasmWeightDtypes. */
+  readonly dtype: number;
   /** Positions that a sequence may use; 0 means n_positions. */
   readonly contextLength: number;
   /** Keys that a query sees; 0 means all. */

@@ -7,13 +7,14 @@ import { join } from 'node:path';
 const root = new URL('../../', import.meta.url);
 
 // The numbers that bindings/ts/wasm-module.ts names, which Node 20 cannot import.
-export const weightDtypes = { f32: 0 };
+export const weightDtypes = { f32: 0, q8: 1, q4: 2 };
 export const kvDtypes = { f32: 0, f16: 1, q8: 2 };
 export const strategies = { block: 0, concat: 1, none: 2 };
 const TOKEN_EVENT = 1;
 const FAILED_EVENT = 2;
 
 export const ENGINE_DEFAULTS = {
+  dtype: weightDtypes.f32,
   contextLength: 0,
   window: 0,
   kvDtype: kvDtypes.f32,

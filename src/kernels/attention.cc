@@ -74,8 +74,8 @@ HWY_INLINE void Scores(const float* HWY_RESTRICT q, const KvHead& keys, KeyRange
     for (size_t d = 0; d < keys.head_dim; ++d) {
       const FloatVec qd = hn::Set(kFloatTag, q[d]);
       for (size_t v = 0; v < kVectorsPerGroup; ++v) {
-        sum[v] = MulAdd(qd, LoadFloats(elements + d * kBlockTokens + v * kLanes),
-                            sum[v]);
+        sum[v] =
+            MulAdd(qd, LoadFloats(elements + d * kBlockTokens + v * kLanes), sum[v]);
       }
     }
     for (size_t v = 0; v < kVectorsPerGroup; ++v) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/float16.h"
+#include "kernels/dot_i8.h"
 #include "kernels/simd.h"
 
 namespace kvasm {
@@ -21,7 +23,7 @@ constexpr size_t kTileRows = 2;
 constexpr size_t kFewRows = 4;
 constexpr size_t kFewRowsChunk = 64;
 
-// What a thread claims at a time: 384 KB of weights at n_in = 768, and an even number,
+// What a thread claims at a time: 384 KB of floats at n_in = 768, and an even number,
 // for MatVecTwoPanels.
 constexpr size_t kPanelsPerPiece = 8;
 
@@ -93,8 +95,8 @@ HWY_INLINE void MatVecTwoPanels(const float* HWY_RESTRICT x,
     const FloatVec xk = hn::Set(kFloatTag, x[k]);
     for (size_t v = 0; v < kVectors; ++v) {
       const float* w = panels[v / kVectorsPerGroup] + k * kPanel;
-      sum[v] = MulAdd(xk, hn::Load(kFloatTag, w + v % kVectorsPerGroup * kLanes),
-                          sum[v]);
+      sum[v] =
+          MulAdd(xk, hn::Load(kFloatTag, w + v % kVectorsPerGroup * kLanes), sum[v]);
     }
   }
   for (size_t v = 0; v < kVectors; ++v) {
@@ -105,52 +107,79 @@ HWY_INLINE void MatVecTwoPanels(const float* HWY_RESTRICT x,
   }
 }
 
-// Panels begin .. end-1 for all rows.
-void MatMulPanels(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
-                  size_t begin, size_t end, const float* bias, float* out,
-                  size_t out_stride) {
-  const size_t n_in = w.n_in();
-  size_t p = begin;
-  if (rows == 1) {
-    for (; p + 2 <= end; p += 2) {
-      MatVecTwoPanels(x, w.Panel(p), n_in, bias ? bias + p * kPanel : nullptr,
-                      out + p * kPanel);
+float NaiveDot(const float* x, const PackedMatrix& w, size_t out) {
+  float sum = 0.0f;
+  for (size_t k = 0; k < w.n_in(); ++k) sum = ScalarMulAdd(x[k], w.At(k, out), sum);
+  return sum;
+}
+
+float NaiveQuantizedDot(const QuantizedRows& x, size_t row, const PackedMatrix& w,
+                        size_t out) {
+  const int zero = w.dtype() == WeightDtype::kQ8 ? kQ8InputZero : 0;
+  float total = 0.0f;
+  for (size_t g = 0; g < w.groups(); ++g) {
+    const QuantizedGroup group = w.Group(g, out);
+    int sum = 0;
+    for (size_t i = 0; i < kQuantGroup; ++i) {
+      const DotInput stored = x.Values(row)[g * kQuantGroup + i];
+      // kQ4's activations are signed, whatever type they are stored as.
+      const int input =
+          w.dtype() == WeightDtype::kQ8 ? stored - zero : static_cast<int8_t>(stored);
+      sum += input * group.q[i];
     }
+    total = ScalarMulAdd(static_cast<float>(sum),
+                         BFloat16ToFloat(group.scale) * x.Scales(row)[g], total);
   }
-  // Panels outside, rows inside: a panel (48 KB at n_in = 768) stays in cache while all
-  // rows use it.
-  const size_t chunk = rows <= kFewRows ? kFewRowsChunk : n_in;
-  for (; p < end; ++p) {
-    MatMulPanel(x, rows, x_stride, w.Panel(p), n_in, chunk,
-                bias ? bias + p * kPanel : nullptr, out + p * kPanel, out_stride);
-  }
+  return total;
 }
 
 }  // namespace
 
-void MatMul(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
-            const float* bias, float* out, size_t out_stride, ThreadPool* pool) {
+void MatMulPanels(const MatMulInput& x, const PackedMatrix& w, size_t begin, size_t end,
+                  const float* bias, float* out, size_t out_stride) {
+  if (w.dtype() != WeightDtype::kF32) {
+    QuantizedMatMulPanels(x, w, begin, end, bias, out, out_stride);
+    return;
+  }
+  const size_t n_in = w.n_in();
+  size_t p = begin;
+  if (x.rows == 1) {
+    for (; p + 2 <= end; p += 2) {
+      MatVecTwoPanels(x.floats, w.FloatPanel(p), n_in,
+                      bias ? bias + p * kPanel : nullptr, out + p * kPanel);
+    }
+  }
+  // Panels outside, rows inside: a panel (48 KB at n_in = 768) stays in cache while all
+  // rows use it.
+  const size_t chunk = x.rows <= kFewRows ? kFewRowsChunk : n_in;
+  for (; p < end; ++p) {
+    MatMulPanel(x.floats, x.rows, x.stride, w.FloatPanel(p), n_in, chunk,
+                bias ? bias + p * kPanel : nullptr, out + p * kPanel, out_stride);
+  }
+}
+
+void MatMul(const MatMulInput& x, const PackedMatrix& w, const float* bias, float* out,
+            size_t out_stride, ThreadPool* pool) {
   const size_t panels = w.panels();
   if (pool == nullptr) {
-    MatMulPanels(x, rows, x_stride, w, 0, panels, bias, out, out_stride);
+    MatMulPanels(x, w, 0, panels, bias, out, out_stride);
     return;
   }
   const size_t pieces = (panels + kPanelsPerPiece - 1) / kPanelsPerPiece;
   pool->ParallelFor(pieces, [&](size_t piece) {
     const size_t begin = piece * kPanelsPerPiece;
-    MatMulPanels(x, rows, x_stride, w, begin, std::min(begin + kPanelsPerPiece, panels),
-                 bias, out, out_stride);
+    MatMulPanels(x, w, begin, std::min(begin + kPanelsPerPiece, panels), bias, out,
+                 out_stride);
   });
 }
 
-void NaiveMatMul(const float* x, size_t rows, size_t x_stride, const PackedMatrix& w,
-                 const float* bias, float* out, size_t out_stride) {
-  for (size_t r = 0; r < rows; ++r) {
+void NaiveMatMul(const MatMulInput& x, const PackedMatrix& w, const float* bias,
+                 float* out, size_t out_stride) {
+  for (size_t r = 0; r < x.rows; ++r) {
     for (size_t o = 0; o < w.n_out(); ++o) {
-      float sum = 0.0f;
-      for (size_t k = 0; k < w.n_in(); ++k) {
-        sum = ScalarMulAdd(x[r * x_stride + k], w.At(k, o), sum);
-      }
+      const float sum = w.dtype() == WeightDtype::kF32
+                            ? NaiveDot(x.floats + r * x.stride, w, o)
+                            : NaiveQuantizedDot(*x.quantized, r, w, o);
       out[r * out_stride + o] = bias ? sum + bias[o] : sum;
     }
   }

@@ -25,11 +25,12 @@ inline constexpr size_t kLanes = HWY_MAX_LANES_D(FloatTag);
 inline constexpr size_t kVectorsPerGroup = kGroup / kLanes;
 using FloatVec = hn::Vec<FloatTag>;
 
-// a * b + c, with one rounding where the target can, else with two. Highway 1.2 does not
-// know of WebAssembly's relaxed instructions, which fuse on CPUs that do.
-HWY_INLINE FloatVec MulAdd(FloatVec a, FloatVec b, FloatVec c) {
+// a * b + c, with one rounding where the target can, else with two. Highway 1.2 does
+// not know of WebAssembly's relaxed instructions, which fuse on CPUs that do.
+template <class V>
+HWY_INLINE V MulAdd(V a, V b, V c) {
 #if defined(__wasm_relaxed_simd__)
-  return FloatVec{wasm_f32x4_relaxed_madd(a.raw, b.raw, c.raw)};
+  return V{wasm_f32x4_relaxed_madd(a.raw, b.raw, c.raw)};
 #else
   return hn::MulAdd(a, b, c);
 #endif

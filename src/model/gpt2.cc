@@ -1,8 +1,10 @@
 #include "model/gpt2.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
@@ -33,6 +35,12 @@ StatusOr<Gpt2> Gpt2::Create(const Gpt2Weights* weights, size_t max_rows,
   KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_embd, &model.attended_));
   KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_inner, &model.hidden_));
   KVASM_RETURN_IF_ERROR(allocate(max_rows, c.n_embd, &model.projected_));
+  if (weights->dtype() != WeightDtype::kF32) {
+    StatusOr<QuantizedRows> quantized =
+        QuantizedRows::Create(max_rows, std::max(c.n_embd, c.n_inner));
+    if (!quantized.ok()) return quantized.status();
+    model.quantized_ = std::move(*quantized);
+  }
   KVASM_RETURN_IF_ERROR(allocate(1, c.n_positions, &model.scores_));
   KVASM_RETURN_IF_ERROR(allocate(max_logit_rows, c.vocab_size, &model.logits_));
   return model;
@@ -40,7 +48,19 @@ StatusOr<Gpt2> Gpt2::Create(const Gpt2Weights* weights, size_t max_rows,
 
 size_t Gpt2::activation_bytes() const {
   return x_.bytes() + norm_.bytes() + qkv_.bytes() + attended_.bytes() +
-         hidden_.bytes() + projected_.bytes() + scores_.bytes() + logits_.bytes();
+         hidden_.bytes() + projected_.bytes() + quantized_.bytes() + scores_.bytes() +
+         logits_.bytes();
+}
+
+void Gpt2::Multiply(const float* x, size_t rows, const PackedMatrix& w,
+                    const float* bias, float* out) {
+  const size_t stride = PaddedSize(w.n_in());
+  if (w.dtype() != WeightDtype::kF32) {
+    for (size_t r = 0; r < rows; ++r) {
+      quantized_.Quantize(x + r * stride, w.n_in(), w.dtype(), r);
+    }
+  }
+  MatMul({x, rows, stride, &quantized_}, w, bias, out, PaddedSize(w.n_out()), pool_);
 }
 
 void Gpt2::Embed(std::span<const BatchRow> rows) {
@@ -98,9 +118,8 @@ void Gpt2::ComputeLogits(std::span<const size_t> logit_rows,
     observer->OnActivations("ln_f", c.n_layer, norm_.data(), logit_rows.size(),
                             c.n_embd, stride);
   }
-  MatMul(norm_.data(), logit_rows.size(), stride, weights_->output(),
-         weights_->lm_head_bias.data(), logits_.data(), PaddedSize(c.vocab_size),
-         pool_);
+  Multiply(norm_.data(), logit_rows.size(), weights_->output(),
+           weights_->lm_head_bias.data(), logits_.data());
 }
 
 void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit_rows,
@@ -109,7 +128,6 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
   const Gpt2Config& c = config();
   const size_t n = rows.size();
   const size_t embd_stride = PaddedSize(c.n_embd);
-  const size_t qkv_stride = PaddedSize(c.n_qkv());
   const size_t inner_stride = PaddedSize(c.n_inner);
   const float epsilon = c.layer_norm_epsilon;
   size_t layer = 0;
@@ -128,13 +146,12 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
     LayerNorm(x_.data(), n, embd_stride, c.n_embd, w.ln_1.gain.data(),
               w.ln_1.bias.data(), epsilon, norm_.data());
     observe("ln_1", norm_, c.n_embd);
-    MatMul(norm_.data(), n, embd_stride, w.c_attn.weight, w.c_attn.bias.data(),
-           qkv_.data(), qkv_stride, pool_);
+    Multiply(norm_.data(), n, w.c_attn.weight, w.c_attn.bias.data(), qkv_.data());
     observe("c_attn", qkv_, c.n_qkv());
     Attend(layer, rows, observer);
     observe("attention", attended_, c.n_embd);
-    MatMul(attended_.data(), n, embd_stride, w.c_proj.weight, w.c_proj.bias.data(),
-           projected_.data(), embd_stride, pool_);
+    Multiply(attended_.data(), n, w.c_proj.weight, w.c_proj.bias.data(),
+             projected_.data());
     observe("c_proj", projected_, c.n_embd);
     AddTo(x_.data(), projected_.data(), n * embd_stride);
     observe("residual_1", x_, c.n_embd);
@@ -142,13 +159,12 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
     LayerNorm(x_.data(), n, embd_stride, c.n_embd, w.ln_2.gain.data(),
               w.ln_2.bias.data(), epsilon, norm_.data());
     observe("ln_2", norm_, c.n_embd);
-    MatMul(norm_.data(), n, embd_stride, w.c_fc.weight, w.c_fc.bias.data(),
-           hidden_.data(), inner_stride, pool_);
+    Multiply(norm_.data(), n, w.c_fc.weight, w.c_fc.bias.data(), hidden_.data());
     observe("c_fc", hidden_, c.n_inner);
     GeluNew(hidden_.data(), n * inner_stride);
     observe("gelu", hidden_, c.n_inner);
-    MatMul(hidden_.data(), n, inner_stride, w.mlp_c_proj.weight,
-           w.mlp_c_proj.bias.data(), projected_.data(), embd_stride, pool_);
+    Multiply(hidden_.data(), n, w.mlp_c_proj.weight, w.mlp_c_proj.bias.data(),
+             projected_.data());
     observe("mlp.c_proj", projected_, c.n_embd);
     AddTo(x_.data(), projected_.data(), n * embd_stride);
     observe("residual_2", x_, c.n_embd);

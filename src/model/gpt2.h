@@ -73,6 +73,9 @@ class Gpt2 {
 
  private:
   void Embed(std::span<const BatchRow> rows);
+  // out = x w + bias; x [rows, PaddedSize(n_in)], out [rows, PaddedSize(n_out)].
+  void Multiply(const float* x, size_t rows, const PackedMatrix& w, const float* bias,
+                float* out);
   void Attend(size_t layer, std::span<const BatchRow> rows, ForwardObserver* observer);
   void ComputeLogits(std::span<const size_t> logit_rows, ForwardObserver* observer);
 
@@ -87,6 +90,7 @@ class Gpt2 {
   AlignedBuffer<float> attended_;   // n_embd
   AlignedBuffer<float> hidden_;     // n_inner
   AlignedBuffer<float> projected_;  // n_embd
+  QuantizedRows quantized_;         // the input of a product with quantised weights
   AlignedBuffer<float> scores_;     // [PaddedSize(n_positions)]
   AlignedBuffer<float> logits_;     // [max_logit_rows, PaddedSize(vocab_size)]
 };

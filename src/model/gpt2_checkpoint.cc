@@ -139,31 +139,44 @@ Status Gpt2CheckpointSink::CheckTensors(const std::vector<TensorInfo>& tensors) 
 }
 
 Status Gpt2CheckpointSink::CreateWeights(bool separate_lm_head) {
-  StatusOr<Gpt2Weights> weights = Gpt2Weights::Create(config_, separate_lm_head);
+  StatusOr<Gpt2Weights> weights =
+      Gpt2Weights::Create(config_, dtype_, separate_lm_head);
   if (!weights.ok()) return weights.status();
   weights_ = std::move(*weights);
+  const size_t most_outputs =
+      std::max({config_.n_qkv(), config_.n_embd, config_.n_inner});
+  StatusOr<MatrixWriter> writer =
+      MatrixWriter::Create(most_outputs, dtype_, "the weights");
+  if (!writer.ok()) return writer.status();
+  writer_ = std::move(*writer);
   targets_by_name_ = MakeTargets();
   return OkStatus();
 }
 
 Gpt2CheckpointSink::TargetsByName Gpt2CheckpointSink::MakeTargets() {
   TargetsByName targets;
-  const Target::Kind linear_kind = format_ == CheckpointFormat::kGguf
-                                       ? Target::Kind::kLinear
-                                       : Target::Kind::kConv1d;
+  const MatrixOrder linear_order =
+      format_ == CheckpointFormat::kGguf ? MatrixOrder::kLinear : MatrixOrder::kConv1d;
+  const auto matrix = [&](const std::string& name, MatrixOrder order,
+                          PackedMatrix* packed) {
+    targets[name] = {.kind = Target::Kind::kMatrix, .order = order, .matrix = packed};
+  };
   const auto rows = [&](const std::string& name, AlignedBuffer<float>* buffer,
                         size_t n) {
-    targets[name] = {Target::Kind::kRows, nullptr, buffer->data(), n, PaddedSize(n)};
+    targets[name] = {.kind = Target::Kind::kRows,
+                     .rows = buffer->data(),
+                     .n = n,
+                     .stride = PaddedSize(n)};
   };
   const auto layer_norm = [&](const std::string& name, LayerNormWeights* w) {
     rows(name + ".weight", &w->gain, config_.n_embd);
     rows(name + ".bias", &w->bias, config_.n_embd);
   };
   const auto linear = [&](const std::string& name, LinearWeights* w) {
-    targets[name + ".weight"] = {linear_kind, &w->weight};
+    matrix(name + ".weight", linear_order, &w->weight);
     rows(name + ".bias", &w->bias, w->weight.n_out());
   };
-  targets["wte.weight"] = {Target::Kind::kLinear, &weights_.wte};
+  matrix("wte.weight", MatrixOrder::kLinear, &weights_.wte);
   rows("wpe.weight", &weights_.wpe, config_.n_embd);
   for (size_t l = 0; l < config_.n_layer; ++l) {
     const std::string h = "h." + std::to_string(l) + ".";
@@ -176,7 +189,7 @@ Gpt2CheckpointSink::TargetsByName Gpt2CheckpointSink::MakeTargets() {
     linear(h + "mlp.c_proj", &layer.mlp_c_proj);
   }
   layer_norm("ln_f", &weights_.ln_f);
-  targets[kLmHead] = {Target::Kind::kLinear, &weights_.lm_head};
+  matrix(kLmHead, MatrixOrder::kLinear, &weights_.lm_head);
   rows(kLmHeadBias, &weights_.lm_head_bias, config_.vocab_size);
   return targets;
 }
@@ -235,11 +248,8 @@ void Gpt2CheckpointSink::OnElements(size_t tensor, uint64_t first,
   switch (target.kind) {
     case Target::Kind::kSkip:
       break;
-    case Target::Kind::kConv1d:
-      target.matrix->StoreConv1d(position, elements, count);
-      break;
-    case Target::Kind::kLinear:
-      target.matrix->StoreLinear(position, elements, count);
+    case Target::Kind::kMatrix:
+      writer_.Write(target.order, position, elements, count, target.matrix);
       break;
     case Target::Kind::kRows:
       while (count > 0) {

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "formats/safetensors_index.h"
 #include "formats/tensor_sink.h"
+#include "kernels/matrix_writer.h"
 #include "model/gpt2_config.h"
 #include "model/gpt2_tensor_names.h"
 #include "model/gpt2_weights.h"
@@ -30,9 +31,11 @@ namespace kvasm {
 // In which of the files a listed tensor is does not matter.
 class Gpt2CheckpointSink : public TensorSink {
  public:
+  // `dtype`: what the matrices are stored as in memory.
   explicit Gpt2CheckpointSink(const Gpt2Config& config,
-                              CheckpointFormat format = CheckpointFormat::kHuggingFace)
-      : config_(config), format_(format) {}
+                              CheckpointFormat format = CheckpointFormat::kHuggingFace,
+                              WeightDtype dtype = WeightDtype::kF32)
+      : config_(config), format_(format), dtype_(dtype) {}
 
   // Before the first OnTensors: the tensors come in several files.
   Status SetIndex(const SafetensorsIndex& index);
@@ -55,8 +58,9 @@ class Gpt2CheckpointSink : public TensorSink {
  private:
   // Where a tensor goes, and in which order its elements come.
   struct Target {
-    enum class Kind { kSkip, kConv1d, kLinear, kRows } kind = Kind::kSkip;
-    PackedMatrix* matrix = nullptr;  // kConv1d, kLinear
+    enum class Kind { kSkip, kMatrix, kRows } kind = Kind::kSkip;
+    MatrixOrder order = MatrixOrder::kLinear;
+    PackedMatrix* matrix = nullptr;  // kMatrix
     float* rows = nullptr;  // kRows: [*, stride], of which n columns are filled
     size_t n = 0;
     size_t stride = 0;
@@ -72,12 +76,14 @@ class Gpt2CheckpointSink : public TensorSink {
 
   Gpt2Config config_;
   CheckpointFormat format_;
+  WeightDtype dtype_;
   std::string file_;
   // By canonical name: the shard that the index names. Empty without an index.
   NameMap listed_;
   // By canonical name: the file it came in.
   NameMap seen_;
   Gpt2Weights weights_;
+  MatrixWriter writer_;
   TargetsByName targets_by_name_;  // Empty until the weights are there.
   std::vector<Target> targets_;    // By tensor of the current file.
 };

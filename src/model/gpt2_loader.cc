@@ -14,7 +14,8 @@ Status Gpt2Loader::SetConfig(std::string_view json) {
   StatusOr<Gpt2Config> config = ParseGpt2Config(json);
   if (!config.ok()) return Keep(config.status());
   config_ = *config;
-  sink_ = std::make_unique<Gpt2CheckpointSink>(*config_);
+  sink_ = std::make_unique<Gpt2CheckpointSink>(*config_, CheckpointFormat::kHuggingFace,
+                                               dtype_);
   return OkStatus();
 }
 

@@ -28,7 +28,8 @@ namespace kvasm {
 // After an error, every further call returns it again.
 class Gpt2Loader {
  public:
-  Gpt2Loader() = default;
+  // `dtype`: what the matrices are stored as in memory, whatever the files have.
+  explicit Gpt2Loader(WeightDtype dtype = WeightDtype::kF32) : dtype_(dtype) {}
   // The readers and the sink hold addresses of members.
   Gpt2Loader(const Gpt2Loader&) = delete;
   Gpt2Loader& operator=(const Gpt2Loader&) = delete;
@@ -60,6 +61,7 @@ class Gpt2Loader {
   Status Keep(Status status);
   Status EndFile();
 
+  WeightDtype dtype_;
   Status status_;
   std::optional<Gpt2Config> config_;
   SafetensorsIndex index_;

@@ -9,15 +9,17 @@ namespace {
 
 constexpr char kWhat[] = "the weights";
 
-Status CreateMatrix(size_t n_in, size_t n_out, PackedMatrix* matrix) {
-  StatusOr<PackedMatrix> created = PackedMatrix::Create(n_in, n_out, kWhat);
+Status CreateMatrix(size_t n_in, size_t n_out, WeightDtype dtype,
+                    PackedMatrix* matrix) {
+  StatusOr<PackedMatrix> created = PackedMatrix::Create(n_in, n_out, kWhat, dtype);
   if (!created.ok()) return created.status();
   *matrix = std::move(*created);
   return OkStatus();
 }
 
-Status CreateLinear(size_t n_in, size_t n_out, LinearWeights* linear) {
-  KVASM_RETURN_IF_ERROR(CreateMatrix(n_in, n_out, &linear->weight));
+Status CreateLinear(size_t n_in, size_t n_out, WeightDtype dtype,
+                    LinearWeights* linear) {
+  KVASM_RETURN_IF_ERROR(CreateMatrix(n_in, n_out, dtype, &linear->weight));
   return Allocate(PaddedSize(n_out), kWhat, &linear->bias);
 }
 
@@ -36,27 +38,32 @@ size_t Bytes(const LinearWeights& linear) {
 
 }  // namespace
 
-StatusOr<Gpt2Weights> Gpt2Weights::Create(const Gpt2Config& config,
+StatusOr<Gpt2Weights> Gpt2Weights::Create(const Gpt2Config& config, WeightDtype dtype,
                                           bool separate_lm_head) {
   Gpt2Weights w;
   w.config = config;
-  KVASM_RETURN_IF_ERROR(CreateMatrix(config.n_embd, config.vocab_size, &w.wte));
+  const auto matrix = [dtype](size_t n_in, size_t n_out, PackedMatrix* created) {
+    return CreateMatrix(n_in, n_out, dtype, created);
+  };
+  const auto linear = [dtype](size_t n_in, size_t n_out, LinearWeights* created) {
+    return CreateLinear(n_in, n_out, dtype, created);
+  };
+  KVASM_RETURN_IF_ERROR(matrix(config.n_embd, config.vocab_size, &w.wte));
   KVASM_RETURN_IF_ERROR(Allocate(
       SaturatedProduct(config.n_positions, PaddedSize(config.n_embd)), kWhat, &w.wpe));
   for (size_t l = 0; l < config.n_layer; ++l) {
     Gpt2LayerWeights layer;
     KVASM_RETURN_IF_ERROR(CreateLayerNorm(config.n_embd, &layer.ln_1));
-    KVASM_RETURN_IF_ERROR(CreateLinear(config.n_embd, config.n_qkv(), &layer.c_attn));
-    KVASM_RETURN_IF_ERROR(CreateLinear(config.n_embd, config.n_embd, &layer.c_proj));
+    KVASM_RETURN_IF_ERROR(linear(config.n_embd, config.n_qkv(), &layer.c_attn));
+    KVASM_RETURN_IF_ERROR(linear(config.n_embd, config.n_embd, &layer.c_proj));
     KVASM_RETURN_IF_ERROR(CreateLayerNorm(config.n_embd, &layer.ln_2));
-    KVASM_RETURN_IF_ERROR(CreateLinear(config.n_embd, config.n_inner, &layer.c_fc));
-    KVASM_RETURN_IF_ERROR(
-        CreateLinear(config.n_inner, config.n_embd, &layer.mlp_c_proj));
+    KVASM_RETURN_IF_ERROR(linear(config.n_embd, config.n_inner, &layer.c_fc));
+    KVASM_RETURN_IF_ERROR(linear(config.n_inner, config.n_embd, &layer.mlp_c_proj));
     w.layers.push_back(std::move(layer));
   }
   KVASM_RETURN_IF_ERROR(CreateLayerNorm(config.n_embd, &w.ln_f));
   if (separate_lm_head) {
-    KVASM_RETURN_IF_ERROR(CreateMatrix(config.n_embd, config.vocab_size, &w.lm_head));
+    KVASM_RETURN_IF_ERROR(matrix(config.n_embd, config.vocab_size, &w.lm_head));
   }
   KVASM_RETURN_IF_ERROR(
       Allocate(PaddedSize(config.vocab_size), kWhat, &w.lm_head_bias));

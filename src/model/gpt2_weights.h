@@ -33,9 +33,10 @@ struct Gpt2LayerWeights {
 };
 
 struct Gpt2Weights {
-  // All zero, ready to be filled. lm_head is allocated only where it is not tied to
-  // wte.
-  static StatusOr<Gpt2Weights> Create(const Gpt2Config& config, bool separate_lm_head);
+  // All zero, ready to be filled. `dtype` is that of all matrices; wpe and the vectors
+  // stay floats. lm_head is allocated only where it is not tied to wte.
+  static StatusOr<Gpt2Weights> Create(const Gpt2Config& config, WeightDtype dtype,
+                                      bool separate_lm_head);
 
   Gpt2Config config;
   PackedMatrix wte;  // [n_embd, vocab_size]: the embedding, packed as the lm_head that
@@ -47,6 +48,8 @@ struct Gpt2Weights {
   AlignedBuffer<float> lm_head_bias;  // Zero where the checkpoint has none.
 
   const PackedMatrix& output() const { return lm_head.empty() ? wte : lm_head; }
+
+  WeightDtype dtype() const { return wte.dtype(); }
 
   size_t bytes() const;
 

@@ -157,14 +157,15 @@ TEST(InvariantTest, EveryStrategyAndChunkSizeGivesTheBitsOfOneUncachedPassB32B33
     const Gpt2Config config = RandomConfig(random);
     const TestTensors tensors = RandomTensors(config, random);
     const std::vector<uint8_t> file = ToSafetensors(tensors);
-    ReferenceModel m(config, file);
+    const WeightDtype dtype = RandomDtype(random);
+    ReferenceModel m(config, file, dtype);
     const std::vector<int32_t> prompt =
         RandomIds(random, Uniform(random, 1, config.n_positions), config.vocab_size);
     std::vector<int32_t> reference;
     for (const CacheStrategy cache :
          {CacheStrategy::kBlock, CacheStrategy::kConcat, CacheStrategy::kNone}) {
       std::unique_ptr<Engine> engine = std::move(
-          *LoadEngine(config, file, {.prefill_chunk = Uniform(random, 1, 40)}));
+          *LoadEngine(config, file, {.prefill_chunk = Uniform(random, 1, 40)}, dtype));
       std::vector<int32_t> ids;
       const auto logits = Generate(engine.get(), prompt, cache, &ids);
       ASSERT_EQ(ids.size(), config.n_positions + 1);

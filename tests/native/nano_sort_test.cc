@@ -178,9 +178,11 @@ TEST_F(NanoSortTest, TheHeadFromTheLastLayerOn) {
   ExpectNear(norm.data(), Partial("ln_f").data(), norm.size(), "ln_f");
 
   PackedMatrix head = std::move(*PackedMatrix::Create(kEmbd, 3, ""));
-  head.StoreLinear(0, tensors_.at("lm_head.weight").elements.data(), 3 * kEmbd);
+  MatrixWriter writer = std::move(*MatrixWriter::Create(3, head.dtype(), ""));
+  writer.Write(MatrixOrder::kLinear, 0, tensors_.at("lm_head.weight").elements.data(),
+               3 * kEmbd, &head);
   AlignedBuffer<float> logits = buffer(rows * 16);
-  MatMul(norm.data(), rows, kEmbd, head, nullptr, logits.data(), 16);
+  MatMul({norm.data(), rows, kEmbd, nullptr}, head, nullptr, logits.data(), 16);
   for (size_t r = 0; r < rows; ++r) {
     ExpectNear(logits.data() + r * 16, Partial("lm_head").data() + r * 3, 3, "lm_head");
   }

@@ -133,18 +133,25 @@ Status ReadSafetensors(const std::vector<uint8_t>& file, size_t piece,
   return OkStatus();
 }
 
+WeightDtype RandomDtype(TestRandom& random) {
+  constexpr WeightDtype kDtypes[] = {WeightDtype::kF32, WeightDtype::kQ8,
+                                     WeightDtype::kQ4};
+  return kDtypes[Uniform(random, 0, std::size(kDtypes) - 1)];
+}
+
 StatusOr<std::unique_ptr<Engine>> LoadEngine(const Gpt2Config& config,
                                              const std::vector<uint8_t>& file,
-                                             const EngineOptions& options) {
-  Gpt2CheckpointSink sink(config);
+                                             const EngineOptions& options,
+                                             WeightDtype dtype) {
+  Gpt2CheckpointSink sink(config, CheckpointFormat::kHuggingFace, dtype);
   KVASM_RETURN_IF_ERROR(ReadSafetensors(file, 1000, &sink));
   return Engine::Create(std::move(sink.weights()), options);
 }
 
 std::unique_ptr<Engine> RandomEngine(const Gpt2Config& config, TestRandom& random,
-                                     const EngineOptions& options) {
+                                     const EngineOptions& options, WeightDtype dtype) {
   StatusOr<std::unique_ptr<Engine>> engine =
-      LoadEngine(config, ToSafetensors(RandomTensors(config, random)), options);
+      LoadEngine(config, ToSafetensors(RandomTensors(config, random)), options, dtype);
   EXPECT_TRUE(engine.ok()) << engine.status().message();
   return std::move(*engine);
 }

@@ -65,12 +65,16 @@ class CollectingSink : public TensorSink {
 Status ReadSafetensors(const std::vector<uint8_t>& file, size_t piece,
                        TensorSink* sink);
 
+WeightDtype RandomDtype(TestRandom& random);
+
 StatusOr<std::unique_ptr<Engine>> LoadEngine(const Gpt2Config& config,
                                              const std::vector<uint8_t>& file,
-                                             const EngineOptions& options = {});
+                                             const EngineOptions& options = {},
+                                             WeightDtype dtype = WeightDtype::kF32);
 
 std::unique_ptr<Engine> RandomEngine(const Gpt2Config& config, TestRandom& random,
-                                     const EngineOptions& options = {});
+                                     const EngineOptions& options = {},
+                                     WeightDtype dtype = WeightDtype::kF32);
 
 // Steps the engine until `sequence` draws, and returns the token; fails the test if it
 // does not.

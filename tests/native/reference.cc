@@ -66,11 +66,12 @@ ReferenceModel::ReferenceModel(TestRandom& random)
     : ReferenceModel(RandomConfig(random), random) {}
 
 ReferenceModel::ReferenceModel(const Gpt2Config& config, TestRandom& random)
-    : ReferenceModel(config, ToSafetensors(RandomTensors(config, random))) {}
+    : ReferenceModel(config, ToSafetensors(RandomTensors(config, random)),
+                     RandomDtype(random)) {}
 
 ReferenceModel::ReferenceModel(const Gpt2Config& config,
-                               const std::vector<uint8_t>& file)
-    : sink_(config) {
+                               const std::vector<uint8_t>& file, WeightDtype dtype)
+    : sink_(config, CheckpointFormat::kHuggingFace, dtype) {
   EXPECT_TRUE(ReadSafetensors(file, 4096, &sink_).ok());
 }
 

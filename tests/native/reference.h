@@ -19,9 +19,11 @@ using Logits = std::vector<float>;
 // A model without an engine.
 class ReferenceModel {
  public:
+  // With weights of a random dtype.
   explicit ReferenceModel(TestRandom& random);
   ReferenceModel(const Gpt2Config& config, TestRandom& random);
-  ReferenceModel(const Gpt2Config& config, const std::vector<uint8_t>& file);
+  ReferenceModel(const Gpt2Config& config, const std::vector<uint8_t>& file,
+                 WeightDtype dtype = WeightDtype::kF32);
 
   const Gpt2Weights& weights() { return sink_.weights(); }
   const Gpt2Config& config() { return weights().config; }

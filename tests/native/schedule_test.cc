@@ -71,7 +71,8 @@ class World {
     config.n_positions = Uniform(random_, 2, 70);
     config.vocab_size = Uniform(random_, 2, 30);
     file_ = ToSafetensors(RandomTensors(config, random_));
-    reference_ = std::make_unique<ReferenceModel>(config, file_);
+    const WeightDtype dtype = RandomDtype(random_);
+    reference_ = std::make_unique<ReferenceModel>(config, file_, dtype);
     options_.context_length = Uniform(random_, 1, config.n_positions);
     if (Uniform(random_, 0, 1) == 0) options_.window = Uniform(random_, 1, 70);
     options_.kv_dtype = static_cast<KvDtype>(Uniform(random_, 0, 2));
@@ -81,7 +82,7 @@ class World {
     options_.kv_bytes = Uniform(random_, 1, 12) *
                         Gpt2::GeometryOf(config, options_.kv_dtype).BlockBytes();
     options_.thread_pool = Threads(Uniform(random_, 1, 3));
-    engine_ = std::move(*LoadEngine(config, file_, options_));
+    engine_ = std::move(*LoadEngine(config, file_, options_, dtype));
     for (auto& stem : stems_) stem = RandomIds(random_, 70, config.vocab_size);
   }
 

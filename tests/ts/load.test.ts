@@ -48,6 +48,7 @@ describe('Engine.load', () => {
     expect(Uint8Array.from(wasm.received)).toEqual(weights);
     expect(wasm.loaders).toBe(0);
     expect(wasm.engineOptions).toEqual({
+      dtype: 1,
       contextLength: 0,
       window: 0,
       kvDtype: 0,
@@ -100,6 +101,7 @@ describe('Engine.load', () => {
     serveFiles();
     const plain = await load();
     expect(plain.engine.info).toMatchObject({
+      dtype: 'q8',
       contextLength: 128,
       window: undefined,
       kvDtype: 'f32',
@@ -108,6 +110,7 @@ describe('Engine.load', () => {
       prefillChunk: 64,
     });
     const given = {
+      dtype: 'q4',
       window: 20,
       kvDtype: 'q8',
       kvBytes: 9999,
@@ -115,7 +118,7 @@ describe('Engine.load', () => {
       prefillChunk: 7,
     } as const;
     const { engine, wasm } = await load(given);
-    expect(wasm.engineOptions).toEqual({ ...given, contextLength: 0, kvDtype: 2 });
+    expect(wasm.engineOptions).toEqual({ ...given, dtype: 2, contextLength: 0, kvDtype: 2 });
     expect(engine.info).toMatchObject({ ...given, kvBytes: 128 * 128 });
     const wide = await load({ window: 128, prefillChunk: 1000 });
     expect(wide.engine.info).toMatchObject({ window: undefined, prefillChunk: 128 });

@@ -202,6 +202,7 @@ describe('options of load', () => {
     [{ contextLength: 0 }, /^contextLength must be an integer from 1 to 2147483647, not 0\.$/],
     [{ contextLength: 1.5 }, /^contextLength/],
     [{ window: 0 }, /^window must be an integer from 1 to 2147483647, not 0\.$/],
+    [{ dtype: 'f16' }, "dtype must be 'f32' or 'q8' or 'q4', not \"f16\"."],
     [{ kvDtype: 'f64' }, "kvDtype must be 'f32' or 'f16' or 'q8', not \"f64\"."],
     [{ kvBytes: 2 ** 32 }, /^kvBytes must be an integer from 1 to 2\^32 - 1, not 4294967296\.$/],
     [{ prefixCache: 1 }, /^prefixCache must be true or false, not 1\.$/],
@@ -218,6 +219,7 @@ describe('options of load', () => {
 
   it('are all optional', () => {
     expect(checkLoadOptions({})).toEqual({
+      dtype: 'q8',
       contextLength: undefined,
       window: undefined,
       kvDtype: 'f32',

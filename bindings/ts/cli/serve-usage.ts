@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import type { KvDtype, LoadOptions } from '../types.js';
+import type { KvDtype, LoadOptions, WeightDtype } from '../types.js';
 import { downloadFlags, downloadHelp, downloadOptions, hubHelp } from './download-flags.js';
 import { parseNumber, UsageError } from './usage-error.js';
 
@@ -19,6 +19,7 @@ ${downloadHelp}\
   --allow-host NAME   lets the server be called by this name, beside localhost and addresses; may be repeated
   --max-body BYTES    the largest request; default 1000000
   --window N          keys that a token sees: its own and the latest; default: all
+  --dtype TYPE        q8 (default), q4 or f32: how the weights are stored
   --kv-dtype TYPE     f32 (default), f16 or q8: how keys and values are stored
   --kv-bytes N        memory for keys and values; default: what one whole context needs. More lets more requests run
                       at once
@@ -48,6 +49,7 @@ export function parseServe(args: readonly string[]): ServeCommand | 'help' {
   if (values.window !== undefined) load.window = parseNumber('window', values.window);
   if (values['kv-bytes'] !== undefined) load.kvBytes = parseNumber('kv-bytes', values['kv-bytes']);
   // Checked, with the others, by the engine.
+  if (values.dtype !== undefined) load.dtype = values.dtype as WeightDtype;
   if (values['kv-dtype'] !== undefined) load.kvDtype = values['kv-dtype'] as KvDtype;
   return {
     model: values.model,
@@ -76,6 +78,7 @@ function parse(args: readonly string[]) {
         'allow-host': { type: 'string', multiple: true },
         'max-body': { type: 'string' },
         window: { type: 'string' },
+        dtype: { type: 'string' },
         'kv-dtype': { type: 'string' },
         'kv-bytes': { type: 'string' },
         help: { type: 'boolean', short: 'h' },

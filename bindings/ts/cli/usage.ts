@@ -1,7 +1,14 @@
 import { parseArgs } from 'node:util';
 
 import type { InvalidArgumentError } from '../errors.js';
-import type { CacheStrategy, GenerateOptions, KvDtype, LoadOptions, Overflow } from '../types.js';
+import type {
+  CacheStrategy,
+  GenerateOptions,
+  KvDtype,
+  LoadOptions,
+  Overflow,
+  WeightDtype,
+} from '../types.js';
 import { type CacheCommand, parseCache } from './cache-usage.js';
 import { downloadFlags, downloadHelp, downloadOptions, hubHelp } from './download-flags.js';
 import { parseServe, type ServeCommand } from './serve-usage.js';
@@ -28,6 +35,7 @@ ${downloadHelp}\
   --seed N            the same seed gives the same text; default: random
   --cache STRATEGY    block (default), concat or none: how keys and values are kept
   --window N          keys that a token sees: its own and the latest; default: all
+  --dtype TYPE        q8 (default), q4 or f32: how the weights are stored
   --kv-dtype TYPE     f32 (default), f16 or q8: how keys and values are stored
   --kv-bytes N        memory for keys and values; default: what the whole context needs
   --overflow WHAT     when the context is full: stop (default), shift (forget the middle) or error
@@ -96,6 +104,7 @@ export function parseCommand(args: readonly string[]): Command {
   if (values.window !== undefined) load.window = parseNumber('window', values.window);
   if (values['kv-bytes'] !== undefined) load.kvBytes = parseNumber('kv-bytes', values['kv-bytes']);
   // Checked, with all the others, by the engine.
+  if (values.dtype !== undefined) load.dtype = values.dtype as WeightDtype;
   if (values['kv-dtype'] !== undefined) load.kvDtype = values['kv-dtype'] as KvDtype;
   if (values.cache !== undefined) options.cache = values.cache as CacheStrategy;
   if (values.overflow !== undefined) options.overflow = values.overflow as Overflow;
@@ -107,7 +116,7 @@ export function parseCommand(args: readonly string[]): Command {
 /** The message of an error, with options by the names that they have here. */
 export function messageInFlags(error: InvalidArgumentError): string {
   const names =
-    /^(maxTokens|topK|topP|temperature|seed|cache|window|kvDtype|kvBytes|overflow|nKeep|file|storage)\b/;
+    /^(maxTokens|topK|topP|temperature|seed|cache|window|dtype|kvDtype|kvBytes|overflow|nKeep|file|storage)\b/;
   return error.message.replace(names, name => {
     return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
   });
@@ -129,6 +138,7 @@ function parse(args: readonly string[]) {
         seed: { type: 'string' },
         cache: { type: 'string' },
         window: { type: 'string' },
+        dtype: { type: 'string' },
         'kv-dtype': { type: 'string' },
         'kv-bytes': { type: 'string' },
         overflow: { type: 'string' },

@@ -17,6 +17,7 @@ import {
   type WasmLoader,
   type WasmModule,
   wasmKvDtypes,
+  wasmWeightDtypes,
 } from '../wasm-module.js';
 import { Network, type NetworkOptions } from './download/network.js';
 import type { Hash } from './download/sha256.js';
@@ -175,16 +176,16 @@ async function openCache(
 }
 
 function engineOptions(options: CacheOptions): WasmEngineOptions {
-  const {
-    contextLength = 0,
-    window = 0,
-    kvDtype,
-    kvBytes = 0,
+  const { contextLength = 0, window = 0, kvBytes = 0, prefixCache, prefillChunk } = options;
+  return {
+    dtype: wasmWeightDtypes[options.dtype],
+    contextLength,
+    window,
+    kvDtype: wasmKvDtypes[options.kvDtype],
+    kvBytes,
     prefixCache,
     prefillChunk,
-  } = options;
-  const dtype = wasmKvDtypes[kvDtype];
-  return { contextLength, window, kvDtype: dtype, kvBytes, prefixCache, prefillChunk };
+  };
 }
 
 /** Early, from the config that the loader has accepted; the engine itself is there only after all of the weights. */
@@ -215,6 +216,7 @@ function describeEngine(
     endOfText,
     variant,
     threads: 1,
+    dtype: options.dtype,
     contextLength,
     // As wide as the context, it drops nothing.
     window: window !== undefined && window < contextLength ? window : undefined,
