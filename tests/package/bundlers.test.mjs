@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { build, createServer, preview } from 'vite';
 import webpack from 'webpack';
 import { launchChromium, openPage } from '../browser/support/chromium.mjs';
-import { serve } from '../browser/support/static-server.mjs';
+import { isolation, serve } from '../browser/support/static-server.mjs';
 import { makeProject, repository } from './support/packed-project.mjs';
 
 const run = promisify(execFile);
@@ -71,13 +71,21 @@ function assertStory(text) {
   assert.ok(text.length > beginning.length + 20, text);
 }
 
-async function storyServed(folders, path = '/', options = {}) {
-  const server = await serve({ folders: { '/model/': fairyTale, ...folders }, types });
+/** The story of a built example, on a host with a strict Content-Security-Policy. */
+async function storyServed(folders, path = '/', { headers = {}, ...options } = {}) {
+  const server = await serve({ folders: { '/model/': fairyTale, ...folders }, types, headers });
   try {
     return await storyOf(new URL(path, server.url), options);
   } finally {
     await server.close();
   }
+}
+
+/** With and without isolation, and so with and without threads. */
+async function assertStories(folders, path, options) {
+  assertStory(await storyServed(folders, path, options));
+  const isolated = { headers: isolation, isolated: true };
+  assertStory(await storyServed(folders, path, { ...options, ...isolated }));
 }
 
 test('Vite: the dev server, the build and the preview generate without configuration (B109)', async t => {
@@ -87,18 +95,22 @@ test('Vite: the dev server, the build and the preview generate without configura
   const host = '127.0.0.1';
 
   await t.test('dev', async () => {
-    const server = await createServer({ ...base, server: { host, port: 0 } });
-    try {
-      await server.listen();
-      assertStory(await storyOf(server.resolvedUrls.local[0], { click: true }));
-    } finally {
-      await server.close();
+    for (const headers of [{}, isolation]) {
+      const server = await createServer({ ...base, server: { host, port: 0, headers } });
+      try {
+        await server.listen();
+        const isolated = headers === isolation;
+        const story = await storyOf(server.resolvedUrls.local[0], { click: true, isolated });
+        assertStory(story);
+      } finally {
+        await server.close();
+      }
     }
   });
 
   await t.test('build, under a strict Content-Security-Policy (B108)', async () => {
     await build(base);
-    assertStory(await storyServed({ '/': join(root, 'dist') }, '/', { click: true }));
+    await assertStories({ '/': join(root, 'dist') }, '/', { click: true });
   });
 
   await t.test('preview', async () => {
@@ -121,7 +133,7 @@ test('webpack 5 needs no configuration, in any folder of a host', async () => {
   const script = '<script type="module" src="/src/main.js">';
   assert.ok(html.includes(script));
   await writeFile(join(path, 'index.html'), html.replace(script, '<script src="./main.js">'));
-  assertStory(await storyServed({ '/some/where/': path }, '/some/where/', { click: true }));
+  await assertStories({ '/some/where/': path }, '/some/where/', { click: true });
 });
 
 test('esbuild bundles the page, with the rest copied beside it', async () => {
@@ -129,13 +141,13 @@ test('esbuild bundles the page, with the rest copied beside it', async () => {
   const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   const path = `${join(repository, 'node_modules/.bin')}:${process.env.PATH}`;
   await run('sh', ['-c', scripts.build], { cwd: folder, env: { ...process.env, PATH: path } });
-  assertStory(await storyServed({ '/deep/er/': join(folder, 'www') }, '/deep/er/'));
+  await assertStories({ '/deep/er/': join(folder, 'www') }, '/deep/er/');
 });
 
 test('a plain page needs no bundler, in any folder of a host', async () => {
   const page = await copyExample('plain-page');
   const folders = { '/pages/kvasm/': join(project.installed, 'dist'), '/pages/': page };
-  assertStory(await storyServed(folders, '/pages/'));
+  await assertStories(folders, '/pages/');
 });
 
 test('a service worker isolates a page whose host does not', async () => {
