@@ -66,8 +66,8 @@ export async function openBrowser(models) {
    * Loads an engine in a new page, lets `work` use it, and closes the page.
    * @param {string} engine
    * @param {object} options for the `load` of the engine's script
-   * @param {(call: (method: string, argument: object) => Promise<object>) => Promise<object>} work `call` calls a method
-   *   of what was loaded, and measures what others do meanwhile
+   * @param {(call: (method: string, argument: object) => Promise<object>, load: object) => Promise<object>} work `call`
+   *   calls a method of what was loaded, and measures what others do meanwhile
    * @returns {Promise<object>} what `work` gives, with `load` { seconds, facts, foreignCores }, `peakBytes` and `files`,
    *   the paths of what the page has fetched
    */
@@ -85,7 +85,7 @@ export async function openBrowser(models) {
         const load = await metered(() => page.evaluate(loadInPage, [scripts[engine], options]));
         const call = (method, argument) =>
           metered(() => page.evaluate(callInPage, [method, argument]));
-        const result = await work(call);
+        const result = await work(call, load);
         return { ...result, load, peakBytes: peakRendererBytes(process.pid), files: [...files] };
       };
       return await withTimeout(run(), VISIT_MS);

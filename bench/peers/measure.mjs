@@ -54,7 +54,8 @@ export function measurements({ visit, prompts, config, tokens, prefill }) {
       const { load, peakBytes, files, decoded, read } = await visit(
         entrant.engine,
         loadOptions(entrant, threads),
-        async call => {
+        async (call, { facts }) => {
+          if (facts.threads !== threads) throw new Error(`ran with ${facts.threads} threads`);
           const generate = generateWith(call);
           await warmUp(generate);
           return {
