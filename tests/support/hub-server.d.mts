@@ -48,6 +48,7 @@ export interface HubOptions {
 export interface HubServer extends HubOptions {
   /** Without a slash at its end. */
   readonly url: string;
+  readonly cdnUrl: string;
   /** Of a folder with the same files, on a server that is no hub. */
   plainUrl(id: string): string;
   readonly requests: HubRequest[];

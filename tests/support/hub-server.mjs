@@ -18,6 +18,7 @@ export async function startHub(options) {
   const origin = await listen((request, response) => serve(request, response, 'hub'));
   const state = Object.assign(hub, {
     url: origin.url,
+    cdnUrl: cdn.url,
     requests: [],
     plainUrl: id => `${origin.url}/plain/${id}`,
     fail(file, ...next) {

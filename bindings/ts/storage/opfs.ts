@@ -84,6 +84,8 @@ class OpfsStore implements ModelStore {
   }
 }
 
+/** A file that is written to while it is read counts as not there yet. */
 function isMissing(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'NotFoundError';
+  const names = ['NotFoundError', 'NotReadableError'];
+  return error instanceof DOMException && names.includes(error.name);
 }

@@ -6,6 +6,9 @@ import { serve } from './static-server.mjs';
 const html = '<!doctype html><title>bare</title><script type="module" src="./main.js"></script>';
 const script = "import * as kvasm from './dist/index.js'; globalThis.kvasm = kvasm;";
 
+/** The files of a page that has the package in `kvasm`; the package itself is at `/dist/`. */
+export const barePageScript = { '/index.html': html, '/main.js': script };
+
 /**
  * A page that uses the built package without a bundler, from a host that knows no type for WebAssembly.
  *
@@ -14,7 +17,7 @@ const script = "import * as kvasm from './dist/index.js'; globalThis.kvasm = kva
  * @param {Record<string, string>} [modelTexts] files of the model that are not in its folder
  */
 export async function openBarePage(browser, modelFolder, modelTexts = {}) {
-  const texts = { '/index.html': html, '/main.js': script };
+  const texts = { ...barePageScript };
   for (const [name, text] of Object.entries(modelTexts)) texts[`/model/${name}`] = text;
   const server = await serve({
     folders: { '/dist/': join(repository, 'dist'), '/model/': modelFolder },
