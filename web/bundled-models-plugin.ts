@@ -3,10 +3,10 @@
 import { createReadStream } from 'node:fs';
 import { copyFile, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { missingModelFiles, modelFileNames } from 'kvasm';
 import type { Plugin } from 'vite';
 import { convertToGqa } from '../scripts/convert-to-gqa.mjs';
 import type { BundledModel } from './src/model/bundled-models.ts';
-import { missingModelFiles, modelFileNames } from './src/model/model-files.ts';
 
 const repository = join(import.meta.dirname, '..');
 
@@ -88,7 +88,7 @@ async function findModel(
     files.set(fileName, path);
     if (fileName === 'model.safetensors') bytes = size;
   }
-  if (missingModelFiles(files).length > 0) return undefined;
+  if (missingModelFiles(files.keys()).length > 0) return undefined;
   return { listed: { ...about, folder: `models/${about.id}/`, bytes }, files };
 }
 

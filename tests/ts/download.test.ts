@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 
 import { ModelError } from '../../bindings/ts/errors.js';
 import type { LoadOptions, LoadProgress, ModelSource } from '../../bindings/ts/types.js';
 import { Sha256 } from '../../bindings/ts/worker/download/sha256.js';
 import type { HubOptions, HubServer } from '../support/hub-server.mjs';
 import { FakeWasm, fakeWeights } from './fake-wasm-module.js';
-import { FakePlatform, idle, loadOn, rejection } from './harness.js';
+import { root, serveFiles } from './file-server.js';
+import { FakePlatform, idle, loadOn, modelFiles, rejection } from './harness.js';
 import { modelId, receivedBy, startTinyHub, tinyModel, weights, weightsFile } from './hub.js';
+import { MemoryStore } from './memory-store.js';
 
 let hub: HubServer;
 afterEach(() => hub?.close());
@@ -372,4 +374,57 @@ it('sums up any bytes in any pieces as SHA-256 does', () => {
     expect(own.digest()).toBe(reference.digest('hex'));
   });
   fc.assert(property, { numRuns: 300 });
+});
+
+describe('memory', () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  /** Yields the weights in small chunks, and counts the bytes that it was asked for. */
+  function counted(size: number) {
+    const bytes = fakeWeights(size);
+    const counter = { produced: 0 };
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      controller.enqueue(bytes.slice(counter.produced, counter.produced + 1000));
+      counter.produced += 1000;
+      if (counter.produced >= size) controller.close();
+    };
+    return { counter, stream: new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 }) };
+  }
+
+  it('never holds more than a few chunks of a stream', async () => {
+    const { counter, stream } = counted(100_000);
+    const wasm = new FakeWasm();
+    let most = 0;
+    const consumed = vi.spyOn(wasm, 'HEAPU8', 'get');
+    consumed.mockImplementation(() => {
+      most = Math.max(most, counter.produced - wasm.received.length);
+      return wasm.heap;
+    });
+    const files = modelFiles({ [weightsFile]: stream });
+    await loadOn(new FakePlatform(wasm), files);
+    expect(wasm.received).toHaveLength(100_000);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(3000);
+  });
+
+  it('never holds more than a piece of a download that the storage is slow to keep', async () => {
+    const { counter, stream } = counted(100_000);
+    const headers = { etag: '"1"' };
+    serveFiles({ [weightsFile]: () => new Response(stream, { headers }) });
+    const wasm = new FakeWasm();
+    const store = new MemoryStore();
+    let most = 0;
+    const put = store.put.bind(store);
+    store.put = async (name, bytes) => {
+      await idle(1);
+      most = Math.max(most, counter.produced - wasm.received.length);
+      await put(name, bytes);
+    };
+    const platform = new FakePlatform(wasm, { pieceBytes: 5000 });
+    await loadOn(platform, root, { storage: store });
+    expect(wasm.received).toHaveLength(100_000);
+    expect(store.size).toBeGreaterThan(100_000);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(5000 + 3000);
+  });
 });

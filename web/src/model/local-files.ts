@@ -1,5 +1,4 @@
-import type { ModelFiles } from 'kvasm';
-import { missingModelFiles, modelFileNames } from './model-files.ts';
+import { isModelFile, type ModelFiles, missingModelFiles } from 'kvasm';
 
 /** The files that a person has chosen or dropped so far; a model may come in several goes. */
 export class LocalFiles {
@@ -12,7 +11,7 @@ export class LocalFiles {
     this.#ignored = [];
     this.version++;
     for (const file of files) {
-      if (modelFileNames.includes(file.name)) this.#files.set(file.name, file);
+      if (isModelFile(file.name)) this.#files.set(file.name, file);
       else this.#ignored.push(file.name);
     }
   }
@@ -23,7 +22,7 @@ export class LocalFiles {
 
   /** What is missing, or undefined when nothing is. */
   get missing(): string | undefined {
-    const missing = missingModelFiles(this.#files);
+    const missing = missingModelFiles(this.#files.keys());
     return missing.length === 0 ? undefined : missing.join(', ');
   }
 
