@@ -1,4 +1,4 @@
-// What the package makes a page download, and what its WebAssembly is made of. The README states the limits.
+// What the package makes a page download, and what its WebAssembly is made of. docs/guide/hosting.md states the limits.
 
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
