@@ -1,6 +1,7 @@
 // Where the package's files may lie, and what is said when they cannot be used from there.
 
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { launchChromium, openPage } from '../browser/support/chromium.mjs';
@@ -127,11 +128,15 @@ test('another origin without CORS headers, and a policy without blob:, are load 
 
 test('a .wasm that is none, or is not there, is a load error with its address', async () => {
   const folders = { '/dist/': dist };
-  const texts = { '/page.wasm': '<!doctype html>' };
+  const names = (await readdir(join(dist, 'wasm'))).filter(name => name.endsWith('.wasm'));
+  const texts = Object.fromEntries(names.map(name => [`/none/${name}`, '<!doctype html>']));
   const { page } = await openPageWith('./dist/index.js', { folders, texts });
   for (const [wasmUrl, reason] of [
-    ['./page.wasm', /page\.wasm could not be compiled/],
-    ['./none.wasm', /none\.wasm: cannot be fetched \(HTTP status 404\)/],
+    ['./none/kvasm-simd.wasm', /none\/kvasm-[a-z-]+\.wasm could not be compiled/],
+    [
+      './nowhere/kvasm-simd.wasm',
+      /nowhere\/kvasm-[a-z-]+\.wasm: cannot be fetched \(HTTP status 404\)/,
+    ],
   ]) {
     const { code, message } = await generate(page, { wasmUrl });
     assert.equal(code, 'load-failed');
