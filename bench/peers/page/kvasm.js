@@ -2,19 +2,14 @@
 
 import { Engine } from '/kvasm/index.js';
 
-/** Builds from before engines had threads, or weights had types, do what there was without being asked. */
+/** Builds from before engines had threads have one without being asked. */
 async function loadEngine(model, { dtype, threads }) {
-  const attempts = [{ dtype, threads }];
-  if (threads === 1) attempts.push({ dtype });
-  if (threads === 1 && dtype === 'f32') attempts.push({});
-  for (const options of attempts.slice(0, -1)) {
-    try {
-      return await Engine.load(model, options);
-    } catch (error) {
-      if (error.code !== 'invalid-argument') throw error;
-    }
+  try {
+    return await Engine.load(model, { dtype, threads });
+  } catch (error) {
+    if (error.code !== 'invalid-argument' || threads !== 1) throw error;
+    return await Engine.load(model, { dtype });
   }
-  return await Engine.load(model, attempts.at(-1));
 }
 
 /** @param {{ model: string, dtype: string, threads: number }} options `model` is the URL of a folder */
