@@ -2,11 +2,13 @@
 // dies takes nobody else with it.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { makeCheckpoint } from '../../scripts/fixtures/make-checkpoint.mjs';
 import { makeHeader, readHeader } from '../../scripts/lib/safetensors.mjs';
 import { startHub } from '../support/hub-server.mjs';
@@ -14,6 +16,7 @@ import { startHub } from '../support/hub-server.mjs';
 const { Engine, modelCache } = await import('../../dist/node.js');
 const names = ['config.json', 'vocab.json', 'merges.txt', 'model.safetensors'];
 const id = 'someone/tiny';
+const run = promisify(execFile);
 let folder;
 let whole;
 let sharded;
@@ -198,6 +201,25 @@ test('a model of the hub is kept where it is asked for, resumed (B91), and check
     hub.requests.map(({ route }) => route),
     ['api'],
   );
+});
+
+test('the command line loads from the hub, and lists and deletes what it keeps', async () => {
+  const files = await filesIn(whole);
+  hub = await startHub({ models: { [id]: { commit: 'c0ffee', files } }, token: 'secret' });
+  const main = new URL('../../dist/cli/main.js', import.meta.url).pathname;
+  const storage = ['--storage', join(folder, 'kept by the command')];
+  const kvasm = async (...args) => {
+    const env = { ...process.env, HF_ENDPOINT: hub.url, HF_TOKEN: 'secret' };
+    return (await run(process.execPath, [main, ...args, ...storage], { env })).stdout;
+  };
+  const line = ['generate', '--model', `${id}@main`, '--prompt', 'Once', '--max-tokens', '3'];
+  const text = await kvasm(...line, '--seed', '1');
+  assert.match(text, /\n$/);
+  assert.equal(await kvasm(...line, '--seed', '1'), text);
+  assert.equal(hub.requests.filter(({ file }) => file === 'model.safetensors').length, 1);
+  assert.match(await kvasm('cache', 'ls'), /202\.\d kB {2}whole {4}someone\/tiny {2}model\.safe/);
+  assert.match(await kvasm('cache', 'rm', id), /kB freed/);
+  assert.equal(await kvasm('cache', 'ls'), '      0 B  in all\n');
 });
 
 test('a worker that dies rejects all that waits, and the next load works', async () => {

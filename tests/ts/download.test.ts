@@ -12,6 +12,10 @@ import { FakePlatform, idle, loadOn, modelFiles, rejection } from './harness.js'
 import { modelId, receivedBy, startTinyHub, tinyModel, weights, weightsFile } from './hub.js';
 import { MemoryStore } from './memory-store.js';
 
+// Machines that run tests are shared and slow.
+vi.setConfig({ testTimeout: 60_000 });
+const patience = { timeout: 30_000 };
+
 let hub: HubServer;
 afterEach(() => hub?.close());
 
@@ -241,7 +245,7 @@ describe('a download that is cut off', () => {
     });
     hub.fail(weightsFile, { cutAfter: 2000, until });
     const loading = load({}, plain());
-    await expect.poll(() => asked()).toContain(weightsFile);
+    await expect.poll(() => asked(), patience).toContain(weightsFile);
     hub.models[modelId] = tinyModel();
     go(undefined);
     await loading;
@@ -280,7 +284,7 @@ describe('a download that is cut off', () => {
         const platform = new FakePlatform(new FakeWasm());
         const options = { hubUrl: hub.url, signal: controller.signal };
         const loading = rejection(loadOn(platform, modelId, options));
-        await expect.poll(() => asked()).toContain(file);
+        await expect.poll(() => asked(), patience).toContain(file);
         await idle(5);
         controller.abort(reason);
         expect(await loading).toBe(reason);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { cache as cacheCommand } from '../../bindings/ts/cli/cache.js';
 import { modelCache } from '../../bindings/ts/node.js';
@@ -12,6 +12,9 @@ import { type FakeOptions, FakeWasm, fakeWeights } from './fake-wasm-module.js';
 import { config, FakePlatform, loadOn, rejection } from './harness.js';
 import { modelId, receivedBy, startTinyHub, tinyModel, weights, weightsFile } from './hub.js';
 import { MemoryStore } from './memory-store.js';
+
+// Machines that run tests are shared and slow.
+vi.setConfig({ testTimeout: 60_000 });
 
 const pieceBytes = 1000;
 
@@ -93,6 +96,9 @@ describe('what was downloaded', () => {
     const { bytes, asked } = await load();
     expect(bytes).toEqual(other);
     expect(asked).toEqual(['api api', `resolve ${weightsFile}`, `cdn ${weightsFile}`]);
+    // The old ones are gone: there are four files and the list.
+    expect([...store.bytes.keys()].filter(name => name.endsWith('.json'))).toHaveLength(5);
+    expect((await load()).asked).toEqual(['api api']);
   });
 
   it.each(['strong', 'none'] as const)(
@@ -141,7 +147,10 @@ describe('a download that was given up', () => {
     const controller = new AbortController();
     hub.fail(weightsFile, { cutAfter: byteCount, until: new Promise(() => {}) });
     const loading = rejection(load({ source, options: { signal: controller.signal } }));
-    await expect.poll(() => weightsPieces().length).toBe(Math.floor(byteCount / pieceBytes));
+    const patience = { timeout: 30_000 };
+    await expect
+      .poll(() => weightsPieces().length, patience)
+      .toBe(Math.floor(byteCount / pieceBytes));
     controller.abort();
     await loading;
   }

@@ -1,7 +1,6 @@
 import type { DownloadRequest, FileLocation, ModelLocation } from '../protocol.js';
 import { urlInFolder } from '../source.js';
-import type { FileCache } from '../storage/file-cache.js';
-import { askHub, type HubFile, type HubModel, hubHeaders, readListing } from './download/hub.js';
+import { askHub, type HubFile, hubHeaders, readListing } from './download/hub.js';
 import { type Downloads, openRemote } from './download/remote-file.js';
 import type { FileOpener, MissingFile, OpenFile } from './files.js';
 
@@ -79,9 +78,11 @@ class UrlFolder implements ModelFolder {
     }
   }
 
-  loaded(): Promise<void> {
+  async loaded(): Promise<void> {
+    const { cache } = this.#context.downloads;
     const list = [...new Set(this.#found)].sort().join('\n');
-    return keepListing(this.#context.downloads.cache, this.#identity, this.where, list);
+    if (!cache || (await cache.readList(this.#identity)) === list) return;
+    await cache.writeList(this.#identity, this.where, list);
   }
 }
 
@@ -122,7 +123,8 @@ async function openHub(
 ): Promise<ModelFolder> {
   const { id } = location;
   const { download, downloads } = context;
-  const { folder, files } = await findOnHub(location, context);
+  const { listing, kept } = await listOnHub(location, context);
+  const { folder, files } = readListing(location, listing);
   return {
     where: id,
     names: files && [...files.keys()],
@@ -142,6 +144,17 @@ async function openHub(
       };
       return openRemote(file, downloads);
     },
+    async loaded() {
+      const { cache } = downloads;
+      if (!cache || !files || listing === kept) return;
+      await cache.writeList(listIdentity(location), id, listing);
+      // What this revision no longer has would stay for ever.
+      const now = new Set([...files.values()].map(identityOf));
+      for (const file of readListing(location, kept ?? '').files?.values() ?? []) {
+        const identity = identityOf(file);
+        if (identity !== undefined && !now.has(identity)) await cache.discard(identity);
+      }
+    },
   };
 }
 
@@ -151,30 +164,22 @@ function identityOf(file: HubFile | undefined): string | undefined {
   return file?.blobId === undefined ? undefined : `git:${file.blobId}`;
 }
 
-/** While the hub can't be reached, a model is what it was the last time. */
-async function findOnHub(
-  location: ModelLocation & { kind: 'hub' },
-  { download, downloads }: FolderContext,
-): Promise<HubModel> {
-  const { network, cache } = downloads;
-  const { hubUrl, id, revision } = location;
-  const identity = `hub:${hubUrl} ${id}@${revision}`;
-  const { listing, failure } = await askHub(location, download.hubToken, network);
-  if (listing !== undefined) {
-    if (listing !== '') await keepListing(cache, identity, id, listing);
-    return readListing(location, listing);
-  }
-  const kept = await cache?.readList(identity);
-  if (kept === undefined) throw failure;
-  return readListing(location, kept);
+function listIdentity({ hubUrl, id, revision }: ModelLocation & { kind: 'hub' }): string {
+  return `hub:${hubUrl} ${id}@${revision}`;
 }
 
-async function keepListing(
-  cache: FileCache | undefined,
-  identity: string,
-  model: string,
-  listing: string,
-): Promise<void> {
-  if (!cache || (await cache.readList(identity)) === listing) return;
-  await cache.writeList(identity, model, listing);
+/**
+ * The hub's list, and the one that was kept when the model was loaded the last time; that one will do while the hub can't be
+ * reached.
+ */
+async function listOnHub(
+  location: ModelLocation & { kind: 'hub' },
+  { download, downloads }: FolderContext,
+): Promise<{ readonly listing: string; readonly kept: string | undefined }> {
+  const { network, cache } = downloads;
+  const { listing, failure } = await askHub(location, download.hubToken, network);
+  const kept = await cache?.readList(listIdentity(location));
+  if (listing !== undefined) return { listing, kept };
+  if (kept === undefined) throw failure;
+  return { listing: kept, kept };
 }
