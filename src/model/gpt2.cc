@@ -41,7 +41,7 @@ StatusOr<Gpt2> Gpt2::Create(const Gpt2Weights* weights, size_t max_rows,
     if (!quantized.ok()) return quantized.status();
     model.quantized_ = std::move(*quantized);
   }
-  KVASM_RETURN_IF_ERROR(allocate(1, c.n_positions, &model.scores_));
+  KVASM_RETURN_IF_ERROR(allocate(c.n_head, c.n_positions, &model.scores_));
   KVASM_RETURN_IF_ERROR(allocate(max_logit_rows, c.vocab_size, &model.logits_));
   return model;
 }
@@ -52,13 +52,22 @@ size_t Gpt2::activation_bytes() const {
          logits_.bytes();
 }
 
+template <typename Body>
+void Gpt2::ForEach(size_t pieces, const Body& body) {
+  if (pool_ != nullptr) {
+    pool_->ParallelFor(pieces, body);
+  } else {
+    for (size_t piece = 0; piece < pieces; ++piece) body(piece);
+  }
+}
+
 void Gpt2::Multiply(const float* x, size_t rows, const PackedMatrix& w,
                     const float* bias, float* out) {
   const size_t stride = PaddedSize(w.n_in());
   if (w.dtype() != WeightDtype::kF32) {
-    for (size_t r = 0; r < rows; ++r) {
+    ForEach(rows, [&](size_t r) {
       quantized_.Quantize(x + r * stride, w.n_in(), w.dtype(), r);
-    }
+    });
   }
   MatMul({x, rows, stride, &quantized_}, w, bias, out, PaddedSize(w.n_out()), pool_);
 }
@@ -73,31 +82,55 @@ void Gpt2::Embed(std::span<const BatchRow> rows) {
   }
 }
 
+void Gpt2::Normalize(const float* x, size_t rows, const LayerNormWeights& w) {
+  const Gpt2Config& c = config();
+  const size_t stride = PaddedSize(c.n_embd);
+  ForEach(rows, [&](size_t r) {
+    LayerNorm(x + r * stride, 1, stride, c.n_embd, w.gain.data(), w.bias.data(),
+              c.layer_norm_epsilon, norm_.data() + r * stride);
+  });
+}
+
+void Gpt2::AttendHead(size_t layer, size_t head, size_t row, const BatchRow& batch_row,
+                      float* scores) {
+  const Gpt2Config& c = config();
+  const size_t head_dim = c.head_dim();
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  const float* q = qkv_.data() + row * PaddedSize(c.n_qkv()) + head * head_dim;
+  float* out = attended_.data() + row * PaddedSize(c.n_embd) + head * head_dim;
+  const KvCache& cache = *batch_row.cache;
+  const KeyRange range = cache.Visible(batch_row.position);
+  const size_t kv_head = head * c.n_kv_head / c.n_head;
+  AttentionScores(q, cache.Keys(layer, kv_head), range, scale, scores);
+  Softmax(range, scores);
+  AttentionValues(scores, cache.Values(layer, kv_head), range, out);
+}
+
 void Gpt2::Attend(size_t layer, std::span<const BatchRow> rows,
                   ForwardObserver* observer) {
   const Gpt2Config& c = config();
-  const size_t head_dim = c.head_dim();
-  const size_t qkv_stride = PaddedSize(c.n_qkv());
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
   for (size_t r = 0; r < rows.size(); ++r) {
-    const float* qkv = qkv_.data() + r * qkv_stride;
-    const float* keys = qkv + c.n_head * head_dim;
-    rows[r].cache->Store(layer, rows[r].position, keys, keys + c.n_kv_head * head_dim);
+    const float* keys =
+        qkv_.data() + r * PaddedSize(c.n_qkv()) + c.n_head * c.head_dim();
+    rows[r].cache->Store(layer, rows[r].position, keys,
+                         keys + c.n_kv_head * c.head_dim());
   }
-  for (size_t r = 0; r < rows.size(); ++r) {
-    const float* q = qkv_.data() + r * qkv_stride;
-    float* out = attended_.data() + r * PaddedSize(c.n_embd);
-    const KvCache& cache = *rows[r].cache;
-    const KeyRange range = cache.Visible(rows[r].position);
-    for (size_t h = 0; h < c.n_head; ++h) {
-      const size_t kv_head = h * c.n_kv_head / c.n_head;
-      AttentionScores(q + h * head_dim, cache.Keys(layer, kv_head), range, scale,
-                      scores_.data());
-      Softmax(range, scores_.data());
-      AttentionValues(scores_.data(), cache.Values(layer, kv_head), range,
-                      out + h * head_dim);
-      if (observer) observer->OnAttention(layer, h, r, scores_.data(), range);
+  // Heads outside: the keys and values of one stay in a thread's cache for all rows.
+  const auto attend = [&](size_t head) {
+    float* scores = scores_.data() + head * PaddedSize(c.n_positions);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      AttendHead(layer, head, r, rows[r], scores);
+      if (observer) {
+        observer->OnAttention(layer, head, r, scores,
+                              rows[r].cache->Visible(rows[r].position));
+      }
     }
+  };
+  if (observer != nullptr) {
+    // In order, on the caller's thread.
+    for (size_t head = 0; head < c.n_head; ++head) attend(head);
+  } else {
+    ForEach(c.n_head, attend);
   }
 }
 
@@ -111,9 +144,7 @@ void Gpt2::ComputeLogits(std::span<const size_t> logit_rows,
     std::memcpy(projected_.data() + i * stride, x_.data() + logit_rows[i] * stride,
                 stride * sizeof(float));
   }
-  LayerNorm(projected_.data(), logit_rows.size(), stride, c.n_embd,
-            weights_->ln_f.gain.data(), weights_->ln_f.bias.data(),
-            c.layer_norm_epsilon, norm_.data());
+  Normalize(projected_.data(), logit_rows.size(), weights_->ln_f);
   if (observer) {
     observer->OnActivations("ln_f", c.n_layer, norm_.data(), logit_rows.size(),
                             c.n_embd, stride);
@@ -129,7 +160,6 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
   const size_t n = rows.size();
   const size_t embd_stride = PaddedSize(c.n_embd);
   const size_t inner_stride = PaddedSize(c.n_inner);
-  const float epsilon = c.layer_norm_epsilon;
   size_t layer = 0;
   const auto observe = [&](const char* name, const AlignedBuffer<float>& data,
                            size_t columns) {
@@ -143,8 +173,7 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
   observe("embedding", x_, c.n_embd);
   for (; layer < c.n_layer; ++layer) {
     const Gpt2LayerWeights& w = weights_->layers[layer];
-    LayerNorm(x_.data(), n, embd_stride, c.n_embd, w.ln_1.gain.data(),
-              w.ln_1.bias.data(), epsilon, norm_.data());
+    Normalize(x_.data(), n, w.ln_1);
     observe("ln_1", norm_, c.n_embd);
     Multiply(norm_.data(), n, w.c_attn.weight, w.c_attn.bias.data(), qkv_.data());
     observe("c_attn", qkv_, c.n_qkv());
@@ -156,12 +185,12 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
     AddTo(x_.data(), projected_.data(), n * embd_stride);
     observe("residual_1", x_, c.n_embd);
 
-    LayerNorm(x_.data(), n, embd_stride, c.n_embd, w.ln_2.gain.data(),
-              w.ln_2.bias.data(), epsilon, norm_.data());
+    Normalize(x_.data(), n, w.ln_2);
     observe("ln_2", norm_, c.n_embd);
     Multiply(norm_.data(), n, w.c_fc.weight, w.c_fc.bias.data(), hidden_.data());
     observe("c_fc", hidden_, c.n_inner);
-    GeluNew(hidden_.data(), n * inner_stride);
+    ForEach(
+        n, [&](size_t r) { GeluNew(hidden_.data() + r * inner_stride, inner_stride); });
     observe("gelu", hidden_, c.n_inner);
     Multiply(hidden_.data(), n, w.mlp_c_proj.weight, w.mlp_c_proj.bias.data(),
              projected_.data());

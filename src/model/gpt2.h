@@ -76,7 +76,14 @@ class Gpt2 {
   // out = x w + bias; x [rows, PaddedSize(n_in)], out [rows, PaddedSize(n_out)].
   void Multiply(const float* x, size_t rows, const PackedMatrix& w, const float* bias,
                 float* out);
+  void Normalize(const float* x, size_t rows, const LayerNormWeights& w);
   void Attend(size_t layer, std::span<const BatchRow> rows, ForwardObserver* observer);
+  // One query head for one row.
+  void AttendHead(size_t layer, size_t head, size_t row, const BatchRow& batch_row,
+                  float* scores);
+  // Calls body(piece) for each piece below `pieces`, on any thread.
+  template <typename Body>
+  void ForEach(size_t pieces, const Body& body);
   void ComputeLogits(std::span<const size_t> logit_rows, ForwardObserver* observer);
 
   const Gpt2Weights* weights_ = nullptr;
@@ -91,7 +98,7 @@ class Gpt2 {
   AlignedBuffer<float> hidden_;     // n_inner
   AlignedBuffer<float> projected_;  // n_embd
   QuantizedRows quantized_;         // the input of a product with quantised weights
-  AlignedBuffer<float> scores_;     // [PaddedSize(n_positions)]
+  AlignedBuffer<float> scores_;     // [n_head, PaddedSize(n_positions)]
   AlignedBuffer<float> logits_;     // [max_logit_rows, PaddedSize(vocab_size)]
 };
 
