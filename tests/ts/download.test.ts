@@ -262,6 +262,19 @@ describe('a download that is cut off', () => {
     expect(wasm.received.length).toBe(large.length);
   });
 
+  it('counts as cut when nothing comes for long', async () => {
+    await start();
+    const never = new Promise(() => {});
+    hub.fail('config.json', { until: never });
+    hub.fail(weightsFile, { cutAfter: 2000, until: never });
+    const wasm = new FakeWasm();
+    const sleep = async () => {};
+    const network = { sleep, random: () => 1, seesRedirects: true, stallMilliseconds: 400 };
+    await loadOn(new FakePlatform(wasm, { network }), modelId, { hubUrl: hub.url, retries: 9 });
+    expect(receivedBy(wasm)).toEqual(weights);
+    expect(ranges()).toContain('bytes=2000-');
+  });
+
   it('fails when it is cut too often, and says how', async () => {
     await start();
     hub.fail(weightsFile, ...Array.from({ length: 20 }, () => ({ cutAfter: 10 })));

@@ -1,6 +1,6 @@
 import { urlInFolder } from '../../source.js';
 import { loadFailed } from '../files.js';
-import { type Network, statusOf } from './network.js';
+import { type Answer, type Network, statusOf } from './network.js';
 
 /** What the hub says of a file: with LFS its digest, else the id of its blob in git. */
 export interface HubFile {
@@ -38,17 +38,18 @@ export async function askHub(
   network: Network,
 ): Promise<{ readonly listing: string | undefined; readonly failure: unknown }> {
   const url = `${urlInFolder(hubUrl, `api/models/${id}/revision`)}/${encodeURIComponent(revision)}?blobs=true`;
-  let response: Response;
+  let answer: Answer;
   try {
     const init = { headers: hubHeaders(token) };
-    ({ response } = await network.request(url, init, network.patience()));
+    answer = await network.request(url, init, network.patience());
   } catch (failure) {
     return { listing: undefined, failure };
   }
+  const { response, watch } = answer;
   const { status, headers } = response;
   if (response.ok) {
     try {
-      return { listing: await response.text(), failure: undefined };
+      return { listing: await watch(response.text()), failure: undefined };
     } catch (failure) {
       return { listing: undefined, failure };
     }

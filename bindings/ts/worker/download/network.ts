@@ -14,10 +14,14 @@ export interface NetworkOptions {
    * in the answer that redirects to it. Browsers hide that one.
    */
   readonly seesRedirects: boolean;
+  /** After so long without a byte a connection counts as cut. Default a minute. */
+  readonly stallMilliseconds?: number;
 }
 
 export interface Answer {
   readonly response: Response;
+  /** Waits for the next bytes of the body; these reject when none come for too long. */
+  readonly watch: <T>(bytes: Promise<T>) => Promise<T>;
   /** What the hub says of the file that it redirects to. */
   readonly linked: { readonly size: number | undefined; readonly sha256: string | undefined };
 }
@@ -74,16 +78,29 @@ export class Network {
       size: undefined,
       sha256: undefined,
     };
+    const { seesRedirects, stallMilliseconds = 60_000 } = this.#options;
+    const stalled = new AbortController();
+    const watch = async <T>(progress: Promise<T>): Promise<T> => {
+      const stall = () =>
+        stalled.abort(new Error(`nothing came for ${stallMilliseconds / 1000} s`));
+      const timer = setTimeout(stall, stallMilliseconds);
+      try {
+        return await progress;
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+    const { signal } = stalled;
     let at = url;
     let headers = new Headers(init.headers);
     for (let hops = 0; ; hops++) {
-      const redirect = this.#options.seesRedirects ? 'manual' : 'follow';
-      const response = await fetch(at, { ...init, headers, redirect });
+      const redirect = seesRedirects ? 'manual' : 'follow';
+      const response = await watch(fetch(at, { ...init, headers, redirect, signal }));
       linked.size ??= linkedSize(response.headers);
       linked.sha256 ??= linkedDigest(response.headers);
       const location = response.headers.get('location');
       if (!(response.status >= 300 && response.status < 400) || location === null) {
-        return { response, linked };
+        return { response, watch, linked };
       }
       await response.body?.cancel();
       if (hops === mostRedirects) throw new Error(`more than ${mostRedirects} redirects`);

@@ -367,11 +367,12 @@ class RemoteFile {
   }
 }
 
-function connectionOf({ response, linked }: Answer): Connection {
+function connectionOf(answer: Answer): Connection {
+  const { response, linked } = answer;
   const { headers } = response;
   const range = /^bytes \d+-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
   return {
-    body: bodyOf(response),
+    body: bodyOf(answer),
     version: {
       etag: headers.get('etag') ?? undefined,
       lastModified: headers.get('last-modified') ?? undefined,
@@ -383,10 +384,10 @@ function connectionOf({ response, linked }: Answer): Connection {
   };
 }
 
-function bodyOf(response: Response): Body {
+function bodyOf({ response, watch }: Answer): Body {
   const reader = response.body?.getReader();
   return {
-    read: async () => (await reader?.read())?.value,
+    read: async () => (reader ? (await watch(reader.read())).value : undefined),
     cancel: async () => reader?.cancel(),
   };
 }
