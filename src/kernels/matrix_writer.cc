@@ -74,10 +74,19 @@ void MatrixWriter::WriteConv1d(size_t first, const float* elements, size_t count
     count -= run;
     if (out + run < n_out || !EndsGroup(in, n_in)) continue;
     const size_t filled = in % kQuantGroup + 1;
-    std::fill(group_ + filled, group_ + kQuantGroup, 0.0f);
-    for (size_t o = 0; o < n_out; ++o) {
-      for (size_t i = 0; i < filled; ++i) group_[i] = rows_[i * n_out + o];
-      matrix->SetGroup(in / kQuantGroup, o, Quantize(matrix->dtype(), group_));
+    for (size_t first_out = 0; first_out < n_out; first_out += kPanel) {
+      // By whole cache lines: the rows of one output often fall into one set of the
+      // cache.
+      float groups[kPanel][kQuantGroup] = {};
+      const size_t outputs = std::min(kPanel, n_out - first_out);
+      for (size_t i = 0; i < filled; ++i) {
+        const float* row = rows_.data() + i * n_out + first_out;
+        for (size_t o = 0; o < outputs; ++o) groups[o][i] = row[o];
+      }
+      for (size_t o = 0; o < outputs; ++o) {
+        matrix->SetGroup(in / kQuantGroup, first_out + o,
+                         Quantize(matrix->dtype(), groups[o]));
+      }
     }
   }
 }

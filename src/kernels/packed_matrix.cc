@@ -44,24 +44,25 @@ void PackedMatrix::SetGroup(size_t group, size_t out, const QuantizedGroup& valu
   uint8_t* bytes =
       data_.data() + out / kPanel * panel_bytes_ + group * GroupBytes(dtype_);
   const size_t lane = out % kPanel;
-  int sum = 0;
-  for (size_t i = 0; i < kQuantGroup; ++i) {
-    const Place place = PlaceOf(dtype_, i, lane);
-    sum += values.q[i];
-    if (dtype_ == WeightDtype::kQ8) {
-      bytes[place.byte] = static_cast<uint8_t>(values.q[i]);
-    } else {
-      const int keep = 0xF0 >> place.shift;
-      bytes[place.byte] = static_cast<uint8_t>((bytes[place.byte] & keep) |
-                                               (values.q[i] + 8) << place.shift);
-    }
-  }
+  const int8_t* q = values.q;
   size_t scales = kQ4ScalesOffset;
   if (dtype_ == WeightDtype::kQ8) {
     scales = kQ8ScalesOffset;
+    int sum = 0;
+    for (size_t i = 0; i < kQuantGroup; i += 4) {
+      std::memcpy(bytes + PlaceOf(dtype_, i, lane).byte, q + i, 4);
+      sum += q[i] + q[i + 1] + q[i + 2] + q[i + 3];
+    }
     const int16_t minus_sum = static_cast<int16_t>(-sum);
     std::memcpy(bytes + kQ8SumsOffset + lane * sizeof(minus_sum), &minus_sum,
                 sizeof(minus_sum));
+  } else {
+    for (size_t even = 0; even < kQuantGroup; even += 8) {
+      uint8_t* pair = bytes + PlaceOf(dtype_, even, lane).byte;
+      for (size_t i = 0; i < 4; ++i) {
+        pair[i] = static_cast<uint8_t>((q[even + i] + 8) | (q[even + 4 + i] + 8) << 4);
+      }
+    }
   }
   std::memcpy(bytes + scales + lane * sizeof(values.scale), &values.scale,
               sizeof(values.scale));

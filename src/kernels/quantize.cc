@@ -59,34 +59,66 @@ QuantizedGroup QuantizeQ8(const float* values) {
   return group;
 }
 
+namespace {
+
+// The value of the largest magnitude.
+float ExtremeOf(const float* values) {
+  Float4Vec most = hn::LoadU(kFloat4Tag, values);
+  Float4Vec least = most;
+  for (size_t i = 4; i < kQuantGroup; i += 4) {
+    const Float4Vec v = hn::LoadU(kFloat4Tag, values + i);
+    most = hn::Max(most, v);
+    least = hn::Min(least, v);
+  }
+  const float largest = hn::ReduceMax(kFloat4Tag, most);
+  const float smallest = hn::ReduceMin(kFloat4Tag, least);
+  return largest >= -smallest ? largest : smallest;
+}
+
+// values / scale to the nearest of the integers that 4 bits have room for.
+HWY_INLINE Float4Vec RoundToQ4(Float4Vec values, Float4Vec inverse_scale) {
+  return hn::Clamp(hn::Round(hn::Mul(values, inverse_scale)),
+                   hn::Set(kFloat4Tag, -8.0f), hn::Set(kFloat4Tag, 7.0f));
+}
+
+float SquaredErrorOfQ4(const float* values, float scale) {
+  const Float4Vec scale_v = hn::Set(kFloat4Tag, scale);
+  const Float4Vec inverse = hn::Set(kFloat4Tag, 1.0f / scale);
+  Float4Vec error = hn::Zero(kFloat4Tag);
+  for (size_t i = 0; i < kQuantGroup; i += 4) {
+    const Float4Vec v = hn::LoadU(kFloat4Tag, values + i);
+    const Float4Vec rounded = hn::Mul(RoundToQ4(v, inverse), scale_v);
+    const Float4Vec difference = hn::Sub(v, rounded);
+    error = hn::Add(error, hn::Mul(difference, difference));
+  }
+  return hn::ReduceSum(kFloat4Tag, error);
+}
+
+}  // namespace
+
 QuantizedGroup QuantizeQ4(const float* values) {
   QuantizedGroup group = {};
   const Range range = RangeOf(values);
   group.scale = BFloat16AwayFromZero(range.magnitude / 8 + range.not_finite);
   if (range.magnitude < kTiny || group.scale == kBFloat16Nan) return group;
-  float extreme = values[0];
-  for (size_t i = 1; i < kQuantGroup; ++i) {
-    if (std::abs(values[i]) > std::abs(extreme)) extreme = values[i];
-  }
+  const float extreme = ExtremeOf(values);
   float least_error = INFINITY;
   // Mean squared error for normal values, in thousandths: -8 alone 7.4, with -8.5 6.9,
   // with -7.25 6.8, with -7.75 6.7; all quarters from -6.5 to -10.5 6.6.
   for (const float divisor : {-8.0f, -8.5f, -7.25f, -7.75f}) {
     const uint16_t candidate = BFloat16AwayFromZero(extreme / divisor);
-    const float scale = BFloat16ToFloat(candidate);
-    alignas(16) int32_t q[kQuantGroup];
-    Divide(values, scale, q);
-    float error = 0;
-    for (size_t i = 0; i < kQuantGroup; ++i) {
-      q[i] = std::clamp(q[i], -8, 7);
-      const float difference = values[i] - scale * static_cast<float>(q[i]);
-      error += difference * difference;
-    }
+    const float error = SquaredErrorOfQ4(values, BFloat16ToFloat(candidate));
     if (error >= least_error) continue;
     least_error = error;
     group.scale = candidate;
-    for (size_t i = 0; i < kQuantGroup; ++i) group.q[i] = static_cast<int8_t>(q[i]);
   }
+  alignas(16) int32_t q[kQuantGroup];
+  const Float4Vec inverse = hn::Set(kFloat4Tag, 1.0f / BFloat16ToFloat(group.scale));
+  for (size_t i = 0; i < kQuantGroup; i += 4) {
+    const Float4Vec v = hn::LoadU(kFloat4Tag, values + i);
+    hn::Store(hn::ConvertTo(kInt4Tag, RoundToQ4(v, inverse)), kInt4Tag, q + i);
+  }
+  for (size_t i = 0; i < kQuantGroup; ++i) group.q[i] = static_cast<int8_t>(q[i]);
   return group;
 }
 
