@@ -163,6 +163,32 @@ test('a connection that is cut is gone on with, over origins', async () => {
   assert.match(range, /^bytes=\d{6,7}-$/);
 });
 
+test('a server that shows pages of other origins little will do (B94)', async () => {
+  hub.exposes = false;
+  const load = () =>
+    page.evaluate(
+      async ([url, storage]) => {
+        const shares = [];
+        const onProgress = ({ loaded, total }) => shares.push(total ? loaded / total : 0);
+        const engine = await globalThis.kvasm.Engine.load(url, { storage, onProgress });
+        await engine.dispose();
+        return Math.max(...shares);
+      },
+      [hub.plainUrl(id), 'opfs'],
+    );
+  // Its length is that of the compressed bytes, and nothing says that they are compressed.
+  hub.fail('config.json', { gzip: true });
+  hub.fail('vocab.json', { gzip: true });
+  hub.fail(weights, { cutAfter: 5_000_000 });
+  assert.equal(await load(), 1);
+  const resumed = hub.requests.filter(({ headers }) => headers.range !== undefined);
+  assert.deepEqual([...new Set(resumed.map(({ status }) => status))], [206]);
+  const before = hub.requests.length;
+  assert.equal(await load(), 1);
+  const methods = hub.requests.slice(before).map(({ method, file }) => `${method} ${file}`);
+  assert.ok(!methods.includes(`GET ${weights}`), methods);
+});
+
 test('a damaged piece is found and fetched again', async () => {
   const { tokens } = await load({ storage: 'opfs' });
   const name = await page.evaluate(async () => {

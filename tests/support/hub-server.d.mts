@@ -41,7 +41,9 @@ export interface HubOptions {
   /** `ETag`s: strong (default), weak or none. Without, there is a Last-Modified unless `lastModified` is false. */
   etags?: 'strong' | 'weak' | 'none';
   lastModified?: boolean;
-  /** What the CDN says that a file's digest is. */
+  /** Whether pages of other origins see more than the plainest headers. Default true. */
+  exposes?: boolean;
+  /** Whether the digests that it states are those of other files. */
   statesWrongDigests?: boolean;
 }
 

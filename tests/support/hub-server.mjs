@@ -12,7 +12,14 @@ const modifiedAt = 'Wed, 01 May 2024 10:00:00 GMT';
 
 /** @type {typeof import('./hub-server.mjs').startHub} */
 export async function startHub(options) {
-  const hub = { api: true, ranges: true, etags: 'strong', lastModified: true, ...options };
+  const hub = {
+    api: true,
+    ranges: true,
+    etags: 'strong',
+    lastModified: true,
+    exposes: true,
+    ...options,
+  };
   const faults = new Map();
   const cdn = await listen((request, response) => serve(request, response, 'cdn'));
   const origin = await listen((request, response) => serve(request, response, 'hub'));
@@ -33,7 +40,7 @@ export async function startHub(options) {
     const { pathname } = new URL(request.url, 'http://localhost');
     const path = decodeURIComponent(pathname);
     response.setHeader('Access-Control-Allow-Origin', '*');
-    response.setHeader('Access-Control-Expose-Headers', exposed);
+    if (hub.exposes) response.setHeader('Access-Control-Expose-Headers', exposed);
     if (request.method === 'OPTIONS') {
       response.setHeader('Access-Control-Allow-Headers', 'Authorization, Range, If-Range');
       response.writeHead(204).end();

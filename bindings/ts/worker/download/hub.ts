@@ -40,7 +40,7 @@ export async function askHub(
   const url = `${urlInFolder(hubUrl, `api/models/${id}/revision`)}/${encodeURIComponent(revision)}?blobs=true`;
   let answer: Answer;
   try {
-    const init = { headers: hubHeaders(token) };
+    const init: RequestInit = { headers: hubHeaders(token), cache: 'no-cache' };
     answer = await network.request(url, init, network.patience());
   } catch (failure) {
     return { listing: undefined, failure };
