@@ -13,6 +13,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "bindings/js_gguf_tokenizer.h"
 #include "bindings/js_sequence.h"
 #include "bindings/js_values.h"
 #include "engine/engine.h"
@@ -153,7 +154,7 @@ class JsLoader {
                  .prefix_cache = options.prefix_cache,
                  .prefill_chunk = static_cast<size_t>(options.prefill_chunk)},
         loader_(static_cast<WeightDtype>(options.dtype)) {
-    status_ = loader_.SetConfig(config_json);
+    if (!config_json.empty()) status_ = loader_.SetConfig(config_json);
     if (status_.ok()) {
       status_ = Allocate(kStagingBytes, "the staging buffer", &staging_);
     }
@@ -185,6 +186,10 @@ class JsLoader {
   val Config() const {
     return loader_.config() == nullptr ? val::null()
                                        : val(ConfigToJs(*loader_.config()));
+  }
+  val GgufTokenizer() const {
+    const GgufMetadata* metadata = loader_.gguf();
+    return metadata == nullptr ? val::null() : GgufTokenizerToJs(*metadata);
   }
   JsStatus Finish() {
     if (status_.ok()) status_ = loader_.Finish();
@@ -265,6 +270,7 @@ EMSCRIPTEN_BINDINGS(kvasm) {
       .function("consume", &JsLoader::Consume)
       .function("fileBytes", &JsLoader::FileBytes)
       .function("config", &JsLoader::Config)
+      .function("ggufTokenizer", &JsLoader::GgufTokenizer)
       .function("finish", &JsLoader::Finish)
       .function("takeEngine", &JsLoader::TakeEngine, allow_raw_pointers());
 }

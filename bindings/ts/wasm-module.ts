@@ -3,6 +3,7 @@
  * Objects live in WebAssembly memory and are freed by `delete()`.
  */
 
+import type { GgufTokenizer } from './tokenizer/gguf-tokenizer.js';
 import type { ModelConfig } from './types.js';
 
 /** `code` is a KvasmErrorCode, or '' when all is well. */
@@ -65,7 +66,7 @@ export interface WasmPrefixStats {
 
 /**
  * Takes the weights' files as they arrive: fill the staging buffer, consume, repeat, finish. One file needs no more; the
- * shards of an index are announced by `setIndex`, and each begins with `nextFile`.
+ * shards of an index are announced by `setIndex`, and each begins with `nextFile`. The format is told by the first bytes.
  */
 export interface WasmLoader {
   /** Why the constructor failed (a bad config), or ok. */
@@ -85,10 +86,18 @@ export interface WasmLoader {
   stagingSize(): number;
   /** Consumes the first `byteCount` bytes of the staging buffer. */
   consume(byteCount: number): WasmStatus;
-  /** The size that the header announces for the whole current file in bytes; 0 while the header is incomplete. */
+  /**
+   * The size that the header announces for the whole current file in bytes; 0 while the header is incomplete. A GGUF file
+   * may lack some of its last 31 bytes, which are padding.
+   */
   fileBytes(): number;
-  /** Null until it is known: from the start, or, where the weights' file brings it, after its header. */
+  /** Null until it is known: from the start, or, where a GGUF file brings it, after its header. */
   config(): WasmConfig | null;
+  /**
+   * Null until the header of a GGUF file is through. Its arrays are views into WebAssembly memory: read them before the
+   * next call of anything.
+   */
+  ggufTokenizer(): GgufTokenizer | null;
   /** Checks that the last file was complete and that no tensor is missing, and builds the engine. */
   finish(): WasmStatus;
   /** The engine; once, after `finish` was ok. The loader may then be deleted. */
@@ -193,7 +202,11 @@ export interface WasmSequence {
 
 export interface WasmModule {
   readonly HEAPU8: Uint8Array;
-  readonly Loader: new (configJson: string, options: WasmEngineOptions) => WasmLoader;
+  /** @param configJson The text of config.json; '' for a GGUF file, whose own config counts in any case. */
+  readonly Loader: new (
+    configJson: string,
+    options: WasmEngineOptions,
+  ) => WasmLoader;
 }
 
 export interface WasmModuleOptions {

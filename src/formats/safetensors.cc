@@ -6,24 +6,21 @@
 #include <limits>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "base/float16.h"
 #include "formats/safetensors_header.h"
 
 namespace kvasm {
 
 static_assert(std::endian::native == std::endian::little,
-              "safetensors is little endian, and its numbers are copied as they are");
+              "the length of the header is little endian, and copied as it is");
 
 namespace {
 
 constexpr size_t kLengthBytes = 8;
 // The limit of the format's reference implementation.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
-
-bool IsFloat(std::string_view dtype) {
-  return dtype == "F32" || dtype == "F16" || dtype == "BF16";
-}
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // What people serve in place of weights, told by its first 8 bytes.
 Status WrongFile(std::string_view first) {
@@ -33,9 +30,20 @@ Status WrongFile(std::string_view first) {
         "this is a Git LFS pointer, not the weights it points to; run 'git lfs "
         "pull', or download the file itself");
   }
-  if (first.front() == '<') {
+  std::string_view text = first;
+  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  if (!text.empty() && text.front() == '<') {
     return Status(StatusCode::kInvalidModel,
-                  "this is an HTML or XML page, not a safetensors file; check the URL");
+                  "this is an HTML or XML page, not a file of weights; check the URL");
+  }
+  if (!text.empty() && text.front() == '{') {
+    return Status(
+        StatusCode::kInvalidModel,
+        "this is a JSON text, perhaps a server's error, not a file of weights; check "
+        "the URL");
   }
   if (first.substr(0, 4) == "GGUF") {
     return Status(StatusCode::kUnsupported,
@@ -49,7 +57,8 @@ Status WrongFile(std::string_view first) {
   }
   return Status(
       StatusCode::kInvalidModel,
-      "this is not a safetensors file: its header would be longer than 100 MB");
+      "this is neither a safetensors nor a GGUF file: as safetensors, its header would "
+      "be longer than 100 MB");
 }
 
 }  // namespace
@@ -80,7 +89,7 @@ Status SafetensorsReader::ConsumeUnchecked(const uint8_t* bytes, size_t count) {
                             std::to_string(file_bytes_));
         }
         used = count;
-        ConsumeData(bytes, used);
+        stream_.Consume(bytes, used);
         break;
     }
     bytes += used;
@@ -113,95 +122,28 @@ Status SafetensorsReader::ParseHeader() {
     return Status(StatusCode::kInvalidModel,
                   "safetensors header: offsets are too large");
   }
+  std::vector<TensorInfo> tensors;
+  std::vector<TensorStream::Extent> extents;
   for (SafetensorsEntry& entry : *entries) {
-    extents_.push_back(
-        {tensors_.size(), entry.begin, entry.end, entry.element_bytes, false});
-    tensors_.push_back(std::move(entry.info));
+    extents.push_back({tensors.size(), entry.begin, entry.end, nullptr});
+    tensors.push_back(std::move(entry.info));
   }
-  std::vector<bool> wanted(tensors_.size(), false);
-  KVASM_RETURN_IF_ERROR(sink_->OnTensors(tensors_, &wanted));
-  for (Extent& extent : extents_) {
-    extent.wanted = wanted[extent.tensor];
-    const TensorInfo& tensor = tensors_[extent.tensor];
-    if (extent.wanted && !IsFloat(tensor.dtype)) {
+  std::vector<bool> wanted(tensors.size(), false);
+  KVASM_RETURN_IF_ERROR(sink_->OnTensors(tensors, &wanted));
+  for (TensorStream::Extent& extent : extents) {
+    if (!wanted[extent.tensor]) continue;
+    const TensorInfo& tensor = tensors[extent.tensor];
+    extent.encoding = SafetensorsEncoding(tensor.dtype);
+    if (extent.encoding == nullptr) {
       return Status(StatusCode::kUnsupported, "tensor '" + tensor.name +
                                                   "' has the dtype " + tensor.dtype +
                                                   "; kvasm reads F32, F16 and BF16");
     }
   }
+  stream_.Start(std::move(extents));
   file_bytes_ = file_position_ + data_bytes;
   state_ = State::kData;
-  SkipFinishedExtents();
   return OkStatus();
-}
-
-void SafetensorsReader::SkipFinishedExtents() {
-  while (extent_ < extents_.size() && extents_[extent_].end <= data_position_) {
-    ++extent_;
-  }
-}
-
-void SafetensorsReader::ConsumeData(const uint8_t* bytes, size_t count) {
-  while (count > 0) {
-    const Extent& extent = extents_[extent_];
-    const size_t used =
-        static_cast<size_t>(std::min<uint64_t>(count, extent.end - data_position_));
-    if (extent.wanted) {
-      const size_t element_bytes = extent.element_bytes;
-      size_t done = 0;
-      if (partial_bytes_ > 0) {
-        done = std::min(used, element_bytes - partial_bytes_);
-        std::memcpy(partial_ + partial_bytes_, bytes, done);
-        partial_bytes_ += done;
-        if (partial_bytes_ == element_bytes) {
-          const uint64_t element =
-              (data_position_ + done - extent.begin) / element_bytes - 1;
-          Decode(extent, element, partial_, 1);
-          partial_bytes_ = 0;
-        }
-      }
-      const size_t whole = (used - done) / element_bytes;
-      if (whole > 0) {
-        Decode(extent, (data_position_ + done - extent.begin) / element_bytes,
-               bytes + done, whole);
-        done += whole * element_bytes;
-      }
-      if (done < used) {
-        partial_bytes_ = used - done;
-        std::memcpy(partial_, bytes + done, partial_bytes_);
-      }
-    }
-    bytes += used;
-    count -= used;
-    data_position_ += used;
-    SkipFinishedExtents();
-  }
-}
-
-void SafetensorsReader::Decode(const Extent& extent, uint64_t first,
-                               const uint8_t* bytes, size_t count) {
-  constexpr size_t kChunk = 2048;
-  float elements[kChunk];
-  const std::string& dtype = tensors_[extent.tensor].dtype;
-  const bool is_f32 = dtype == "F32";
-  const bool is_f16 = dtype == "F16";
-  while (count > 0) {
-    const size_t n = std::min(count, kChunk);
-    // Copied, never read in place: the bytes of a tensor need not be aligned.
-    if (is_f32) {
-      std::memcpy(elements, bytes, n * sizeof(float));
-    } else {
-      for (size_t i = 0; i < n; ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, bytes + i * sizeof(bits), sizeof(bits));
-        elements[i] = is_f16 ? Float16ToFloat(bits) : BFloat16ToFloat(bits);
-      }
-    }
-    sink_->OnElements(extent.tensor, first, elements, n);
-    first += n;
-    bytes += n * extent.element_bytes;
-    count -= n;
-  }
 }
 
 Status SafetensorsReader::Finish() {

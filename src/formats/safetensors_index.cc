@@ -1,7 +1,6 @@
 #include "formats/safetensors_index.h"
 
 #include <set>
-#include <utility>
 
 #include "formats/rapidjson.h"
 
@@ -10,6 +9,10 @@ namespace {
 
 Status Invalid(const std::string& problem) {
   return Status(StatusCode::kInvalidModel, "model.safetensors.index.json: " + problem);
+}
+
+Status InvalidTensor(const std::string& name, const std::string& problem) {
+  return Invalid("tensor '" + name + "'" + problem);
 }
 
 bool IsFileName(std::string_view name) {
@@ -35,19 +38,19 @@ StatusOr<SafetensorsIndex> ParseSafetensorsIndex(std::string_view json) {
   SafetensorsIndex index;
   std::set<std::string> shards;
   for (const auto& member : map->value.GetObject()) {
-    std::string name(member.name.GetString(), member.name.GetStringLength());
-    const std::string tensor = "tensor '" + name + "'";
+    const std::string name(member.name.GetString(), member.name.GetStringLength());
     if (!member.value.IsString()) {
-      return Invalid(tensor + ": its file must be a string");
+      return InvalidTensor(name, ": its file must be a string");
     }
-    std::string shard(member.value.GetString(), member.value.GetStringLength());
+    const std::string shard(member.value.GetString(), member.value.GetStringLength());
     if (!IsFileName(shard)) {
-      return Invalid(tensor + " is said to be in '" + shard +
-                     "', which is not the name of a file beside the index");
+      return InvalidTensor(name,
+                           " is said to be in '" + shard +
+                               "', which is not the name of a file beside the index");
     }
     shards.insert(shard);
-    const bool is_new = index.shard_of.emplace(std::move(name), shard).second;
-    if (!is_new) return Invalid(tensor + " stands in it twice");
+    const bool is_new = index.shard_of.emplace(name, shard).second;
+    if (!is_new) return InvalidTensor(name, " stands in it twice");
   }
   if (shards.empty()) return Invalid("'weight_map' is empty");
   index.shards.assign(shards.begin(), shards.end());

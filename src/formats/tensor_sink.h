@@ -15,21 +15,21 @@ namespace kvasm {
 
 struct TensorInfo {
   std::string name;
-  std::string dtype;  // As the file says: "F32", "BF16", ...
-  std::vector<uint64_t> shape;
+  std::string dtype;            // As the file says: "F32", "BF16", "Q8_0", ...
+  std::vector<uint64_t> shape;  // The last one's elements lie side by side.
 };
 
 class TensorSink {
  public:
   virtual ~TensorSink() = default;
 
-  // Once, before any element. The sink says which tensors it wants; the others' bytes
-  // are skipped. Returns an error to refuse the file.
+  // Once for each file, before its elements. The sink says which tensors it wants; the
+  // others' bytes are skipped. Returns an error to refuse the file.
   virtual Status OnTensors(const std::vector<TensorInfo>& tensors,
                            std::vector<bool>* wanted) = 0;
 
-  // Elements first .. first+count-1 of a wanted tensor, in row-major order. Tensors
-  // come one after the other, each front to back.
+  // Elements first .. first+count-1 of a wanted tensor of the current file, in
+  // row-major order. Tensors come one after the other, each front to back.
   virtual void OnElements(size_t tensor, uint64_t first, const float* elements,
                           size_t count) = 0;
 };

@@ -65,6 +65,10 @@ bool IsMaskBuffer(std::string_view name) {
   return ends_with(".attn.bias") || ends_with(".attn.masked_bias");
 }
 
+std::string WithShard(const std::string& name, const std::string& shard) {
+  return "'" + name + "' (" + shard + ")";
+}
+
 Status Invalid(std::string problem) {
   return Status(StatusCode::kInvalidModel, std::move(problem));
 }
@@ -222,7 +226,7 @@ Status Gpt2CheckpointSink::Finish() const {
   for (const auto& [name, shard] : listed_) {
     const bool is_needed = targets_by_name_.count(name) > 0;
     if (is_needed && seen_.count(name) == 0) {
-      missing.push_back("'" + name + "' (" + shard + ")");
+      missing.push_back(WithShard(name, shard));
     }
   }
   if (missing.empty()) return OkStatus();

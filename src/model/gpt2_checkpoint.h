@@ -70,7 +70,6 @@ class Gpt2CheckpointSink : public TensorSink {
   using NameMap = std::unordered_map<std::string, std::string>;
 
   Status CheckTensors(const std::vector<TensorInfo>& tensors);
-  Status CheckListed(const std::vector<TensorInfo>& tensors) const;
   Status CreateWeights(bool separate_lm_head);
   TargetsByName MakeTargets();
 

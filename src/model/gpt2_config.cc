@@ -7,10 +7,6 @@
 namespace kvasm {
 namespace {
 
-// A power of two above any real GPT-2, so that products of a few sizes stay within 64
-// bits.
-constexpr unsigned kMaxSize = 1u << 24;
-
 Status Invalid(const std::string& problem) {
   return Status(StatusCode::kInvalidConfig, "config.json: " + problem);
 }
@@ -34,9 +30,9 @@ Status ReadSize(const rapidjson::Value& object, const char* key, size_t fallback
     *size = fallback;
     return OkStatus();
   }
-  if (!value->IsUint() || value->GetUint() == 0 || value->GetUint() > kMaxSize) {
+  if (!value->IsUint() || value->GetUint() == 0 || value->GetUint() > kMaxGpt2Size) {
     return Invalid(std::string("'") + key + "' must be an integer from 1 to " +
-                   std::to_string(kMaxSize));
+                   std::to_string(kMaxGpt2Size));
   }
   *size = value->GetUint();
   return OkStatus();

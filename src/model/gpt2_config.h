@@ -8,6 +8,10 @@
 
 namespace kvasm {
 
+// The largest size that a config may claim: a power of two above any real GPT-2's, so
+// that products of a few sizes stay within 64 bits.
+inline constexpr unsigned kMaxGpt2Size = 1u << 24;
+
 // The shape of a GPT-2, under the names of the Hugging Face config.json.
 struct Gpt2Config {
   size_t n_layer = 0;

@@ -12,18 +12,25 @@
 #include <vector>
 
 #include "base/status.h"
-#include "formats/safetensors.h"
+#include "formats/gguf.h"
+#include "formats/gguf_metadata.h"
 #include "formats/safetensors_index.h"
+#include "formats/tensor_sink.h"
+#include "formats/weights_reader.h"
 #include "model/gpt2_checkpoint.h"
 #include "model/gpt2_config.h"
 #include "model/gpt2_weights.h"
 
 namespace kvasm {
 
-// Takes the weights' files one after the other, each in pieces of any size.
+// Takes the weights' files one after the other, each in pieces of any size, and tells
+// their format by their first bytes.
 //
-//   SetConfig, Consume..., Finish                            one file
+//   SetConfig, Consume..., Finish                            a safetensors file
 //   SetConfig, SetIndex, (NextFile, Consume...)..., Finish   the shards of an index
+//   Consume..., Finish                                       a GGUF file
+//
+// A GGUF file brings its own config, which replaces any other.
 //
 // After an error, every further call returns it again.
 class Gpt2Loader {
@@ -37,7 +44,8 @@ class Gpt2Loader {
   // The text of config.json.
   Status SetConfig(std::string_view json);
 
-  // The text of model.safetensors.index.json, before the first byte of the weights.
+  // The text of model.safetensors.index.json, after the config and before the first
+  // byte of the weights.
   Status SetIndex(std::string_view json);
   const std::vector<std::string>& shards() const { return index_.shards; }
 
@@ -54,11 +62,30 @@ class Gpt2Loader {
   // Once it is known; else null.
   const Gpt2Config* config() const { return config_ ? &*config_ : nullptr; }
 
+  // A GGUF file's, once its header is through; else null.
+  const GgufMetadata* gguf() const {
+    return gguf_ != nullptr && reader_->file_bytes() > 0 ? &gguf_->metadata() : nullptr;
+  }
+
   // Complete once Finish() was ok.
   Gpt2Weights& weights() { return sink_->weights(); }
 
  private:
+  // Makes a checkpoint of what a GGUF file brings.
+  class GgufSink : public TensorSink {
+   public:
+    explicit GgufSink(Gpt2Loader* loader) : loader_(loader) {}
+    Status OnTensors(const std::vector<TensorInfo>& tensors,
+                     std::vector<bool>* wanted) override;
+    void OnElements(size_t tensor, uint64_t first, const float* elements,
+                    size_t count) override;
+
+   private:
+    Gpt2Loader* loader_;
+  };
+
   Status Keep(Status status);
+  Status BeginFile();
   Status EndFile();
 
   WeightDtype dtype_;
@@ -66,7 +93,12 @@ class Gpt2Loader {
   std::optional<Gpt2Config> config_;
   SafetensorsIndex index_;
   std::unique_ptr<Gpt2CheckpointSink> sink_;
-  std::unique_ptr<SafetensorsReader> reader_;
+  GgufSink gguf_sink_{this};
+  std::unique_ptr<TensorSink> refusing_sink_;  // Where there is no config.
+  std::string file_;
+  std::string head_;  // The first bytes, until they tell the format.
+  std::unique_ptr<WeightsReader> reader_;
+  const GgufReader* gguf_ = nullptr;  // reader_, if it is one.
 };
 
 }  // namespace kvasm

@@ -122,6 +122,10 @@ class FakeLoader implements WasmLoader {
     return this.#fake.config;
   }
 
+  ggufTokenizer(): null {
+    return null;
+  }
+
   stagingAddress(): number {
     return this.#fake.heap.length - 4096;
   }

@@ -24,6 +24,8 @@ export interface TokenizerFiles {
   /** What a merge's `place` counts, for error messages. */
   mergePlace: string;
   merges: MergeRule[];
+  /** Where `added` is from, for error messages. */
+  addedName: string;
   added: AddedToken[];
 }
 
@@ -73,7 +75,8 @@ function readVocab(value: JsonObject, name: string): Map<string, number> {
   return vocab;
 }
 
-function splitMerge(merge: string): [string, string] | undefined {
+/** The two tokens of a line of merges; undefined where it is no such line. */
+export function splitMerge(merge: string): [string, string] | undefined {
   const space = merge.indexOf(' ');
   if (space <= 0 || space === merge.length - 1) return undefined;
   return merge.includes(' ', space + 1)
@@ -211,6 +214,7 @@ export function parseTokenizerJson(json: string): TokenizerFiles {
     vocab: readVocab(model.vocab, 'tokenizer.json model.vocab'),
     mergePlace: 'tokenizer.json model.merges entry',
     merges: readMergeList(model.merges),
+    addedName: 'tokenizer.json added_tokens',
     added: readAddedTokens(file.added_tokens),
   };
 }
@@ -222,6 +226,7 @@ export function parseVocabAndMerges(vocabJson: string, merges: string): Tokenize
     vocab: readVocab(parseObject(vocabJson, 'vocab.json'), 'vocab.json'),
     mergePlace: 'merges.txt line',
     merges: readMergesTxt(merges),
+    addedName: 'vocab.json',
     added: [],
   };
 }

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from '../errors.js';
 import { BytePairEncoder } from './bpe.js';
+import { type GgufTokenizer, parseGgufTokenizer } from './gguf-tokenizer.js';
 import { endOfPiece } from './pieces.js';
 import { parseTokenizerJson, parseVocabAndMerges, type TokenizerFiles } from './tokenizer-files.js';
 import { byteIds, mergesAsIds, Vocabulary } from './vocabulary.js';
@@ -78,6 +79,16 @@ export class Tokenizer {
    */
   static fromVocabAndMerges(vocabJson: string, merges: string): Tokenizer {
     return new Tokenizer(parseVocabAndMerges(vocabJson, merges));
+  }
+
+  /**
+   * Makes a tokenizer from the metadata of a GGUF file. It keeps nothing of what it is given.
+   *
+   * Throws a ModelError: 'invalid-tokenizer' where they are malformed or contradict themselves, 'unsupported' where they
+   * describe another tokenizer than GPT-2's.
+   */
+  static fromGguf(source: GgufTokenizer): Tokenizer {
+    return new Tokenizer(parseGgufTokenizer(source));
   }
 
   /** The highest id + 1: 50257 for GPT-2. A model may have more rows of logits, which are padding. */

@@ -20,16 +20,20 @@ function checkId(id: number, token: string, where: string): void {
 }
 
 /** The added tokens, and <|endoftext|> among them even where a file does not list it as one. */
-function collectAdded({ vocab, vocabName, added }: TokenizerFiles): Map<string, AddedToken> {
+function collectAdded({
+  vocab,
+  vocabName,
+  added,
+  addedName,
+}: TokenizerFiles): Map<string, AddedToken> {
   const tokens = new Map<string, AddedToken>();
   for (const token of added) {
-    const where = 'tokenizer.json added_tokens';
-    checkId(token.id, token.content, where);
+    checkId(token.id, token.content, addedName);
     const listed = tokens.get(token.content)?.id ?? vocab.get(token.content) ?? token.id;
     if (listed !== token.id) {
       throw errorFor(
         'invalid-tokenizer',
-        `${where}: ${JSON.stringify(token.content)} has the id ${token.id} there and ${listed} elsewhere in the file (${vocabName})`,
+        `${addedName}: ${JSON.stringify(token.content)} has the id ${token.id} there and ${listed} elsewhere in the file (${vocabName})`,
       );
     }
     tokens.set(token.content, token);

@@ -1,6 +1,7 @@
 import { errorFor, KvasmError } from '../errors.js';
 import { describeThrown } from '../protocol.js';
 import { Tokenizer } from '../tokenizer/tokenizer.js';
+import type { WasmLoader } from '../wasm-module.js';
 import type { OpenFile } from './files.js';
 import { locate } from './locate.js';
 import { type Reader, readText, requireFile, withFiles } from './read-file.js';
@@ -27,6 +28,13 @@ export async function loadTokenizer(reader: Reader): Promise<Tokenizer> {
     const mergesText = await read(merges, 'merges.txt');
     return make(vocab.label, () => Tokenizer.fromVocabAndMerges(vocabText, mergesText));
   });
+}
+
+/** The one that a GGUF file brings, once its header is through; undefined where it brings none. */
+export function ggufTokenizer(loader: WasmLoader, label: string): Tokenizer | undefined {
+  const source = loader.ggufTokenizer();
+  if (!source || source.model === null) return undefined;
+  return make(label, () => Tokenizer.fromGguf(source));
 }
 
 function make(label: string, makeTokenizer: () => Tokenizer): Tokenizer {

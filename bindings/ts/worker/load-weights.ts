@@ -13,6 +13,8 @@ export interface WeightsRequest {
   readonly module: WasmModule;
   /** A loader that has taken the config. */
   readonly makeLoader: () => WasmLoader;
+  /** Called once the loader has the header of a file, which has this label. */
+  readonly onHeader?: (loader: WasmLoader, label: string) => void;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface WeightsRequest {
  */
 export async function loadWeights(
   reader: Reader,
-  { name, module, makeLoader }: WeightsRequest,
+  { name, module, makeLoader, onHeader }: WeightsRequest,
 ): Promise<{ readonly loader: WasmLoader; readonly byteCount: number }> {
   let loader: WasmLoader | undefined;
   return withFiles(reader, async opened => {
@@ -31,7 +33,7 @@ export async function loadWeights(
     const fresh = makeLoader();
     loader = fresh;
     const { file, fileName } = await findWeights(reader, name);
-    const stream = new WeightsStream(reader, module, fresh);
+    const stream = new WeightsStream(reader, module, fresh, onHeader);
     if (isIndex(fileName)) {
       await stream.shards(opened(file), fileName, opened);
     } else {
@@ -65,12 +67,19 @@ class WeightsStream {
   readonly #reader: Reader;
   readonly #module: WasmModule;
   readonly #loader: WasmLoader;
+  readonly #onHeader: WeightsRequest['onHeader'];
   byteCount = 0;
 
-  constructor(reader: Reader, module: WasmModule, loader: WasmLoader) {
+  constructor(
+    reader: Reader,
+    module: WasmModule,
+    loader: WasmLoader,
+    onHeader: WeightsRequest['onHeader'],
+  ) {
     this.#reader = reader;
     this.#module = module;
     this.#loader = loader;
+    this.#onHeader = onHeader;
   }
 
   /** @param name The index's, which may be in a folder. */
@@ -114,6 +123,7 @@ class WeightsStream {
       if (!announced && loader.fileBytes() > 0) {
         announced = true;
         progress.expect(loader.fileBytes());
+        this.#onHeader?.(loader, file.label);
       }
       progress.add(chunk.length);
     }

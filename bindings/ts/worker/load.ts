@@ -1,5 +1,5 @@
 import { errorFor, InvalidArgumentError } from '../errors.js';
-import { chooseWeights, type ModelFileName } from '../model-files.js';
+import { chooseWeights, isGguf, type ModelFileName } from '../model-files.js';
 import {
   type CacheOptions,
   type DownloadRequest,
@@ -22,7 +22,7 @@ import {
 import { Network, type NetworkOptions } from './download/network.js';
 import type { Hash } from './download/sha256.js';
 import type { FileOpener } from './files.js';
-import { loadTokenizer } from './load-tokenizer.js';
+import { ggufTokenizer, loadTokenizer } from './load-tokenizer.js';
 import { loadWeights } from './load-weights.js';
 import { checkStatus } from './locate.js';
 import { type ModelFolder, openModelFolder } from './model-folder.js';
@@ -77,34 +77,76 @@ export async function loadModel(
     environment.createModule(request.wasmUrl),
     makeReader(),
   ]);
-  let ready: WasmLoader | undefined;
-  // Not deleted on an error: the client then ends the Worker.
-  const config = await withFiles(reader, async opened => {
-    const file = opened(await requireFile(reader.folder, 'config.json'));
-    const text = await readText(file, 'config', 'config.json', tracker);
-    ready?.delete();
-    ready = new module.Loader(text, engineOptions(request.cache));
-    checkStatus(ready.status(), file.label);
-    checkContextLength(text, request.cache.contextLength);
-    return text;
-  });
-  const tokenizer = await loadTokenizer(reader);
+  const name = weightsName(reader.folder, request.model);
+  const files = { module, reader, name, cache: request.cache };
+  const { loader, tokenizer, byteCount } =
+    name !== undefined && isGguf(name) ? await loadGguf(files) : await loadSafetensors(files);
   const generationConfig = await loadGenerationConfig(reader);
-  const { loader, byteCount } = await loadWeights(reader, {
-    name: weightsName(reader.folder, request.model),
-    module,
-    makeLoader() {
-      const loader = ready ?? new module.Loader(config, engineOptions(request.cache));
-      ready = undefined;
-      return loader;
-    },
-  });
   await reader.folder.loaded?.();
   const engine = loader.takeEngine();
   loader.delete();
   const info = describeEngine(engine, tokenizer, environment.variant, request.cache);
   tracker.ready(byteCount);
   return { module, engine, tokenizer, info, generationConfig };
+}
+
+interface ModelFiles {
+  readonly module: WasmModule;
+  readonly reader: Reader;
+  /** The weights', or undefined where it is to be found out. */
+  readonly name: string | undefined;
+  readonly cache: CacheOptions;
+}
+
+/** What takes most of a load. The loader holds the engine. */
+interface Loaded {
+  readonly loader: WasmLoader;
+  readonly tokenizer: Tokenizer;
+  readonly byteCount: number;
+}
+
+async function loadSafetensors({ module, reader, name, cache }: ModelFiles): Promise<Loaded> {
+  let ready: WasmLoader | undefined;
+  // Not deleted on an error: the client then ends the Worker.
+  const config = await withFiles(reader, async opened => {
+    const file = opened(await requireFile(reader.folder, 'config.json'));
+    const text = await readText(file, 'config', 'config.json', reader.tracker);
+    ready?.delete();
+    ready = new module.Loader(text, engineOptions(cache));
+    checkStatus(ready.status(), file.label);
+    checkContextLength(ready, cache);
+    return text;
+  });
+  const tokenizer = await loadTokenizer(reader);
+  const weights = await loadWeights(reader, {
+    name,
+    module,
+    makeLoader() {
+      const loader = ready ?? new module.Loader(config, engineOptions(cache));
+      ready = undefined;
+      return loader;
+    },
+  });
+  return { ...weights, tokenizer };
+}
+
+/** The config and the tokenizer are in the same file, in front of the weights. */
+async function loadGguf({ module, reader, name, cache }: ModelFiles): Promise<Loaded> {
+  let tokenizer: Tokenizer | undefined;
+  const weights = await loadWeights(reader, {
+    name,
+    module,
+    makeLoader() {
+      const loader = new module.Loader('', engineOptions(cache));
+      checkStatus(loader.status());
+      return loader;
+    },
+    onHeader(loader, label) {
+      checkContextLength(loader, cache);
+      tokenizer = ggufTokenizer(loader, label);
+    },
+  });
+  return { ...weights, tokenizer: tokenizer ?? (await loadTokenizer(reader)) };
 }
 
 const generationConfigName = 'generation_config.json' satisfies ModelFileName;
@@ -138,11 +180,13 @@ function weightsName({ names, where }: ModelFolder, { file }: ModelLocation): st
 function expectFiles(tracker: LoadTracker, folder: ModelFolder, model: ModelLocation): void {
   const { names } = folder;
   if (!names) return;
+  const weights = weightsName(folder, model) ?? '';
   const tokenizer = names.includes('tokenizer.json')
     ? ['tokenizer.json']
     : ['vocab.json', 'merges.txt'];
+  const beside = isGguf(weights) ? [] : ['config.json', ...tokenizer];
   const optional = [generationConfigName].filter(name => names.includes(name));
-  const files = ['config.json', ...tokenizer, ...optional, weightsName(folder, model) ?? ''];
+  const files = [...beside, ...optional, weights];
   tracker.expect(files.map(name => [name, folder.sizeOf(name)] as const));
 }
 
@@ -188,11 +232,10 @@ function engineOptions(options: CacheOptions): WasmEngineOptions {
   };
 }
 
-/** Early, from the config that the loader has accepted; the engine itself is there only after all of the weights. */
-function checkContextLength(config: string, contextLength: number | undefined): void {
-  if (contextLength === undefined) return;
-  const { n_positions: positions } = JSON.parse(config) as { n_positions?: unknown };
-  if (typeof positions === 'number' && contextLength > positions) {
+/** Early, from the config that the loader has read; the engine itself is there only after all of the weights. */
+function checkContextLength(loader: WasmLoader, { contextLength }: CacheOptions): void {
+  const positions = loader.config()?.nPositions;
+  if (contextLength !== undefined && positions !== undefined && contextLength > positions) {
     throw new InvalidArgumentError(
       `contextLength must be an integer from 1 to ${positions}, the model's n_positions, ` +
         `not ${contextLength}.`,
