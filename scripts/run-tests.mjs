@@ -32,6 +32,12 @@ const steps = [
     command: ['build/release/tests/native/kvasm_tests', '--gtest_brief=1'],
     count: countGoogleTest,
   },
+  {
+    name: 'fuzz',
+    needs: ['clang++', '--version'],
+    command: ['scripts/fuzz', '5'],
+    count: countFuzzTargets,
+  },
   { name: 'build-wasm', command: ['scripts/build-wasm'] },
   { name: 'build-ts', command: ['scripts/build-ts'] },
   // The reference of the package's API; fails for what has no description, and for links that lead nowhere.
@@ -118,6 +124,10 @@ function countGoogleTest(output) {
     failed: number(output, /\[ {2}FAILED {2}\] (\d+) test/),
     skipped: number(output, /\[ {2}SKIPPED \] (\d+) test/),
   };
+}
+
+function countFuzzTargets(output) {
+  return { passed: output.match(/^ok: /gm)?.length ?? 0, failed: 0, skipped: 0 };
 }
 
 function countTap(output) {

@@ -11,8 +11,9 @@ namespace kvasm {
 namespace {
 
 StatusOr<std::unique_ptr<Engine>> Load(const std::vector<uint8_t>& file,
-                                       size_t piece = 997) {
-  Gpt2Loader loader;
+                                       WeightDtype dtype = WeightDtype::kF32) {
+  constexpr size_t piece = 997;
+  Gpt2Loader loader(dtype);
   for (size_t i = 0; i < file.size(); i += piece) {
     KVASM_RETURN_IF_ERROR(
         loader.Consume(file.data() + i, std::min(piece, file.size() - i)));
@@ -31,17 +32,21 @@ std::vector<float> Logits(Engine* engine, const std::vector<int32_t>& prompt) {
   return {logits, logits + engine->config().vocab_size};
 }
 
+// Whatever the matrices are stored as in memory.
 void ExpectSameLogits(const Gpt2Config& config, const TestTensors& tensors,
                       const GgufFile& file, TestRandom& random) {
-  auto expected = LoadEngine(config, ToSafetensors(tensors));
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
-  auto actual = Load(file.Bytes());
-  ASSERT_TRUE(actual.ok()) << actual.status().message();
   const std::vector<int32_t> prompt =
       RandomIds(random, Uniform(random, 1, config.n_positions), config.vocab_size);
-  const std::vector<float> a = Logits(expected->get(), prompt);
-  const std::vector<float> b = Logits(actual->get(), prompt);
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+  for (const WeightDtype dtype :
+       {WeightDtype::kF32, WeightDtype::kQ8, WeightDtype::kQ4}) {
+    auto expected = LoadEngine(config, ToSafetensors(tensors), {}, dtype);
+    ASSERT_TRUE(expected.ok()) << expected.status().message();
+    auto actual = Load(file.Bytes(), dtype);
+    ASSERT_TRUE(actual.ok()) << actual.status().message();
+    const std::vector<float> a = Logits(expected->get(), prompt);
+    const std::vector<float> b = Logits(actual->get(), prompt);
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+  }
 }
 
 TEST(GgufModelTest, F32GivesTheBitsThatSafetensorsGivesB78) {

@@ -1,0 +1,7 @@
+#include "formats/gguf.h"
+#include "fuzz/weights_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  kvasm::FuzzReader<kvasm::GgufReader>(data, size);
+  return 0;
+}
