@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { SHAPES } from '../scripts/fixtures/make-checkpoint.mjs';
 import { environment } from './lib/environment.mjs';
 import { openBrowser } from './peers/browser.mjs';
+import { buildName } from './peers/downloads.mjs';
 import { ENTRANTS, PEERS, PRECISIONS, selection } from './peers/entrants.mjs';
 import { measurements } from './peers/measure.mjs';
 import { makeModels } from './peers/models.mjs';
@@ -111,18 +112,12 @@ function planRound(settings, { measure, weights, torch }) {
 }
 
 function describeRun(results, peers, chromium) {
-  const variants = new Set(
-    results.entries
-      .filter(({ name }) => name === 'kvasm')
-      .map(({ samples: [s] }) => s.facts.variant),
-  );
-  const hashes = [...variants].map(variant => ({
-    variant,
-    ...environment(`dist/wasm/kvasm-${variant}.wasm`),
-  }));
+  const ours = results.entries.filter(({ name }) => name === 'kvasm');
+  const names = new Set(ours.map(({ samples: [{ files }] }) => buildName(files)));
+  const builds = [...names].map(name => ({ name, ...environment(`dist/wasm/kvasm-${name}.wasm`) }));
   return {
-    ...(hashes[0] ?? environment('dist/wasm/kvasm-simd.wasm')),
-    builds: hashes.map(({ variant, build }) => ({ variant, hash: build })),
+    ...(builds[0] ?? environment('dist/wasm/kvasm-simd.wasm')),
+    builds: builds.map(({ name, build }) => ({ name, hash: build })),
     versions: [
       `Chromium ${chromium}`,
       `Node ${process.versions.node}`,

@@ -30,6 +30,12 @@ export function downloadSize(files) {
   return { files: sizes.length, bytes: sum('bytes'), gzip: sum('gzip'), small: sum('small') };
 }
 
-/** One of our builds: the WebAssembly and the script that Emscripten made for it. */
-export const buildFiles = (files, variant) =>
-  files.filter(file => basename(file).startsWith(`kvasm-${variant}.`));
+/** The name of the one of our builds that a page has fetched, or undefined. */
+export function buildName(files) {
+  const names = files.map(file => basename(file).match(/^kvasm-(.+)\.wasm$/)?.[1]);
+  return names.find(name => name !== undefined);
+}
+
+/** What belongs to that build alone: the WebAssembly, and the script that Emscripten made for it. */
+export const buildFiles = files =>
+  files.filter(file => basename(file).startsWith(`kvasm-${buildName(files)}.`));

@@ -4,7 +4,7 @@ import { barChart } from '../lib/bar-chart.mjs';
 import { coresText, describeContention } from '../lib/contention.mjs';
 import { markdownTable } from '../lib/markdown.mjs';
 import { digits, summarise, withRange } from '../lib/statistics.mjs';
-import { downloadSize } from './downloads.mjs';
+import { buildName, downloadSize } from './downloads.mjs';
 import { PRECISIONS } from './entrants.mjs';
 import { summary } from './results.mjs';
 
@@ -121,7 +121,7 @@ function downloadSection(results) {
     samples: [{ files, facts }],
   } of results.entries.filter(isEngine)) {
     seen.set(
-      `${name}, ${facts.variant}`,
+      `${name}, ${buildName(files) ?? facts.variant}`,
       downloadSize(files.filter(file => !file.includes('/bench/'))),
     );
   }
@@ -144,7 +144,7 @@ const allForeignCores = results =>
   results.entries.flatMap(({ samples }) => samples.map(sample => sample.foreignCores));
 
 function settingLines(results, facts, settings) {
-  const builds = facts.builds.map(({ variant, hash }) => `${variant} ${hash}`).join(', ');
+  const builds = facts.builds.map(({ name, hash }) => `${name} ${hash}`).join(', ');
   const engines = new Map();
   for (const { name, samples } of results.entries.filter(isEngine)) {
     engines.set(name, samples[0].facts.settings);

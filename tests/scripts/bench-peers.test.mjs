@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { buildFiles, downloadSize } from '../../bench/peers/downloads.mjs';
+import { buildFiles, buildName, downloadSize } from '../../bench/peers/downloads.mjs';
 import { ENTRANTS, selection } from '../../bench/peers/entrants.mjs';
 import { promptMaker } from '../../bench/peers/prompts.mjs';
 import { PAGE, readLoopModule, STRIDE } from '../../bench/peers/read-loop.mjs';
@@ -228,7 +228,7 @@ test('the report and the chart have all that was measured, and why the rest was 
   const facts = {
     date: 'today',
     commit: 'abc',
-    builds: [{ variant: 'simd', hash: '123' }],
+    builds: [{ name: 'simd', hash: '123' }],
     cpu: 'a processor',
     versions: 'Chromium 1.2, wllama 3',
   };
@@ -255,8 +255,8 @@ test('a download is its scripts and WebAssembly, and nothing else', async () => 
     };
     const script = `${'// A long remark about nothing in particular.\n'.repeat(50)}export const a = 1;\n`;
     const files = [
-      await write('kvasm-simd.js', script),
-      await write('kvasm-simd.wasm', Buffer.alloc(1000)),
+      await write('kvasm-simd-threads.js', script),
+      await write('kvasm-simd-threads.wasm', Buffer.alloc(1000)),
       await write('index.mjs', 'export {};'),
       await write('model.gguf', Buffer.alloc(9999)),
     ];
@@ -264,7 +264,9 @@ test('a download is its scripts and WebAssembly, and nothing else', async () => 
     assert.equal(count, 3);
     assert.equal(bytes, script.length + 1000 + 'export {};'.length);
     assert.ok(small < gzip && gzip < bytes);
-    assert.deepEqual(buildFiles(files, 'simd'), files.slice(0, 2));
+    assert.equal(buildName(files), 'simd-threads');
+    assert.deepEqual(buildFiles(files), files.slice(0, 2));
+    assert.equal(buildName(files.slice(2)), undefined);
   } finally {
     await rm(dir, { recursive: true });
   }

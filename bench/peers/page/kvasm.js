@@ -15,12 +15,10 @@ async function loadEngine(model, { dtype, threads }) {
 /** @param {{ model: string, dtype: string, threads: number }} options `model` is the URL of a folder */
 export async function load({ model, dtype, threads }) {
   const engine = await loadEngine(model, { dtype, threads });
-  const { variant, threads: used, kvDtype, prefillChunk, config } = engine.info;
+  const { threads: used, kvDtype, prefillChunk, config } = engine.info;
   const { weights } = await engine.memory();
   const facts = {
-    variant,
     threads: used,
-    dtype: engine.info.dtype,
     settings: `keys and values ${kvDtype}, ${prefillChunk} prompt tokens a pass`,
     // The rows of the position table are not read, but for one.
     weightBytesPerToken: weights - config.nPositions * config.nEmbd * 4,
