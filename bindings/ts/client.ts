@@ -37,6 +37,7 @@ export class WorkerClient {
   #onProgress: ((progress: LoadProgress) => void) | undefined;
   #onWarning: ((warning: LoadWarning) => void) | undefined;
   #heard = false;
+  #abandoned = false;
   #closed: KvasmError | undefined;
   #terminated: Promise<void> | undefined;
   #holds = 0;
@@ -114,6 +115,7 @@ export class WorkerClient {
       cancel: () => {
         send({ type: 'cancel', id });
         this.#generations.delete(id);
+        this.#closeIfAbandoned();
       },
     };
   }
@@ -138,6 +140,17 @@ export class WorkerClient {
     this.#calls.clear();
     this.#generations.clear();
     return this.#terminated;
+  }
+
+  /** Nobody can make another call: ends the Worker as soon as no call waits any more. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#closeIfAbandoned();
+  }
+
+  #closeIfAbandoned(): void {
+    if (!this.#abandoned || this.#calls.size > 0 || this.#generations.size > 0) return;
+    void this.close(new EngineClosedError('disposed', 'Nobody had the engine any more.'));
   }
 
   #receive(message: WorkerMessage): void {
@@ -189,12 +202,14 @@ export class WorkerClient {
   #answer(id: number): Deferred<Calls[CallName]['answer']> | undefined {
     const call = this.#calls.get(id);
     this.#calls.delete(id);
+    this.#closeIfAbandoned();
     return call;
   }
 
   #generation(id: number): GenerationSink | undefined {
     const sink = this.#generations.get(id);
     this.#generations.delete(id);
+    this.#closeIfAbandoned();
     return sink;
   }
 

@@ -96,6 +96,9 @@ export class BaseEngine {
   }
 }
 
+/** Engines that nobody can reach any more, nor a session or run of theirs, end, even if nobody has disposed of them. */
+const unreachable = new FinalizationRegistry<WorkerClient>(client => client.abandon());
+
 /** Starts a Worker and loads a model into it; leaves no Worker behind when that fails. */
 export async function loadWorker(
   platform: Platform,
@@ -117,7 +120,9 @@ export async function loadWorker(
   signal?.addEventListener('abort', abort);
   try {
     const info = await Promise.race([client.load(request, options), aborted.promise]);
-    return { client, info };
+    const loaded = { client, info };
+    unreachable.register(loaded, client);
+    return loaded;
   } catch (error) {
     await client.close(new EngineClosedError('disposed', 'The engine was not loaded.'));
     throw error;

@@ -38,11 +38,12 @@ export interface RunSession {
 
 /** A run that starts at the first demand. Never throws; the run fails instead. */
 export function startGeneration(
-  { client, info }: LoadedEngine,
+  loaded: LoadedEngine,
   prompt: Prompt,
   options: GenerateOptions,
   session?: RunSession,
 ): Generation {
+  const { info } = loaded;
   const { contextLength } = info;
   const limits = {
     vocabSize: info.config.vocabSize,
@@ -61,9 +62,10 @@ export function startGeneration(
     start(sink) {
       if (refusal !== undefined) throw refusal;
       session?.check();
-      return client.generate(request, session?.id, sink);
+      // By `loaded`, which this run so keeps from being collected.
+      return loaded.client.generate(request, session?.id, sink);
     },
-    hold: promise => client.hold(promise),
+    hold: promise => loaded.client.hold(promise),
     signal: refusal === undefined ? options.signal : undefined,
   });
 }

@@ -12,8 +12,6 @@ import { FakePlatform, idle, loadOn, modelFiles, rejection } from './harness.js'
 import { modelId, receivedBy, startTinyHub, tinyModel, weights, weightsFile } from './hub.js';
 import { MemoryStore } from './memory-store.js';
 
-// Machines that run tests are shared and slow.
-vi.setConfig({ testTimeout: 60_000 });
 const patience = { timeout: 30_000 };
 
 let hub: HubServer;

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
 
 import { EngineClosedError, GenerationError, ModelError } from '../../bindings/ts/errors.js';
@@ -179,5 +181,46 @@ describe('the process', () => {
     await idle();
     process.off('unhandledRejection', note);
     expect(seen).toEqual([]);
+  });
+});
+
+describe('an engine that nobody has any more', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const patience = { timeout: 30_000 };
+
+  it('ends, but not before its last run and call', async () => {
+    const platform = new FakePlatform(new FakeWasm());
+    const use = async () => {
+      const load = async () => (await loadOn(platform, modelFiles())).session();
+      const run = (await load()).generate('Once', { maxTokens: 100 });
+      const iterator = run[Symbol.asyncIterator]();
+      await iterator.next();
+      for (let i = 0; i < 5; i++) {
+        collectGarbage();
+        await idle(5);
+      }
+      let tokens = 1;
+      while (!(await iterator.next()).done) tokens++;
+      return tokens;
+    };
+    expect(await use()).toBe(100);
+    expect(platform.spawned).toBe(1);
+    const alive = () => {
+      collectGarbage();
+      return platform.alive;
+    };
+    await expect.poll(alive, patience).toBe(0);
+  });
+
+  it('answers the calls that wait', async () => {
+    const platform = new FakePlatform(new FakeWasm());
+    const ask = async () => (await loadOn(platform, modelFiles())).memory();
+    expect((await ask()).weights).toBeGreaterThan(0);
+    const alive = () => {
+      collectGarbage();
+      return platform.alive;
+    };
+    await expect.poll(alive, patience).toBe(0);
   });
 });

@@ -265,7 +265,7 @@ describe('a session that nobody has any more', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
 
-  it('gives its blocks back, but not while it generates', { timeout: 60_000 }, async () => {
+  it('gives its blocks back, but not while it generates', async () => {
     const { engine, wasm } = await loadFake();
     const count = async () => {
       const run = engine.session().generate('Once', { maxTokens: 100 })[Symbol.asyncIterator]();

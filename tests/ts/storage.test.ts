@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { cache as cacheCommand } from '../../bindings/ts/cli/cache.js';
 import { modelCache } from '../../bindings/ts/node.js';
@@ -12,9 +12,6 @@ import { type FakeOptions, FakeWasm, fakeWeights } from './fake-wasm-module.js';
 import { config, FakePlatform, loadOn, rejection } from './harness.js';
 import { modelId, receivedBy, startTinyHub, tinyModel, weights, weightsFile } from './hub.js';
 import { MemoryStore } from './memory-store.js';
-
-// Machines that run tests are shared and slow.
-vi.setConfig({ testTimeout: 60_000 });
 
 const pieceBytes = 1000;
 
