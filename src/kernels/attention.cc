@@ -61,31 +61,51 @@ HWY_INLINE hn::Mask<FloatTag> Visible(KeyRange range, size_t first) {
       kFloatTag, hn::And(hn::Not(hn::Lt(position, begin)), hn::Lt(position, end)));
 }
 
-template <class Element>
-HWY_INLINE void Scores(const float* HWY_RESTRICT q, const KvHead& keys, KeyRange range,
-                       float scale, float* HWY_RESTRICT scores) {
-  const FloatVec scale_v = hn::Set(kFloatTag, scale);
-  for (size_t b = range.first_block(); b < range.end_block(); ++b) {
-    const Element* HWY_RESTRICT elements =
-        reinterpret_cast<const Element*>(keys.Area(b));
-    const float* token_scales = ScalesOf(keys, b);
-    FloatVec sum[kVectorsPerGroup];
-    for (size_t v = 0; v < kVectorsPerGroup; ++v) sum[v] = hn::Zero(kFloatTag);
-    for (size_t d = 0; d < keys.head_dim; ++d) {
-      const FloatVec qd = hn::Set(kFloatTag, q[d]);
+// Scores of kBlocks blocks from `first` on.
+template <size_t kBlocks, class Element>
+HWY_INLINE void BlockScores(const float* HWY_RESTRICT q, const KvHead& keys,
+                            size_t first, float scale, float* HWY_RESTRICT scores) {
+  const Element* HWY_RESTRICT elements[kBlocks];
+  FloatVec sum[kBlocks][kVectorsPerGroup];
+  for (size_t b = 0; b < kBlocks; ++b) {
+    elements[b] = reinterpret_cast<const Element*>(keys.Area(first + b));
+    for (size_t v = 0; v < kVectorsPerGroup; ++v) sum[b][v] = hn::Zero(kFloatTag);
+  }
+  for (size_t d = 0; d < keys.head_dim; ++d) {
+    const FloatVec qd = hn::Set(kFloatTag, q[d]);
+    for (size_t b = 0; b < kBlocks; ++b) {
       for (size_t v = 0; v < kVectorsPerGroup; ++v) {
-        sum[v] =
-            MulAdd(qd, LoadFloats(elements + d * kBlockTokens + v * kLanes), sum[v]);
+        const FloatVec k = LoadFloats(elements[b] + d * kBlockTokens + v * kLanes);
+        sum[b][v] = MulAdd(qd, k, sum[b][v]);
       }
-    }
-    for (size_t v = 0; v < kVectorsPerGroup; ++v) {
-      if (token_scales) {
-        sum[v] = hn::Mul(sum[v], hn::LoadU(kFloatTag, token_scales + v * kLanes));
-      }
-      hn::Store(hn::Mul(sum[v], scale_v), kFloatTag,
-                scores + b * kBlockTokens + v * kLanes);
     }
   }
+  const FloatVec scale_v = hn::Set(kFloatTag, scale);
+  for (size_t b = 0; b < kBlocks; ++b) {
+    const float* token_scales = ScalesOf(keys, first + b);
+    for (size_t v = 0; v < kVectorsPerGroup; ++v) {
+      FloatVec s = sum[b][v];
+      if (token_scales) {
+        s = hn::Mul(s, hn::LoadU(kFloatTag, token_scales + v * kLanes));
+      }
+      hn::Store(hn::Mul(s, scale_v), kFloatTag,
+                scores + (first + b) * kBlockTokens + v * kLanes);
+    }
+  }
+}
+
+// Two blocks at a time: with 8 sums under way, additions need not wait for each other.
+// Measured in wasm, all heads of 512 queries: scores 18 ms a layer against 24, values
+// by 8 vectors at a time instead of 4 20 against 26. Tiles of 2, 3 or 4 queries that
+// share the loads of keys and values are slower than one query after the other.
+template <class Element>
+HWY_INLINE void Scores(const float* q, const KvHead& keys, KeyRange range, float scale,
+                       float* scores) {
+  size_t b = range.first_block();
+  for (; b + 2 <= range.end_block(); b += 2) {
+    BlockScores<2, Element>(q, keys, b, scale, scores);
+  }
+  if (b < range.end_block()) BlockScores<1, Element>(q, keys, b, scale, scores);
 }
 
 // Values of dims dim .. dim + kVectors * kLanes - 1 over all visible tokens.
@@ -120,6 +140,9 @@ HWY_INLINE void Values(const float* probabilities, const KvHead& values, KeyRang
                        float* out) {
   const size_t head_dim = values.head_dim;
   size_t d = 0;
+  for (; d + 8 * kLanes <= head_dim; d += 8 * kLanes) {
+    ValueColumns<8, Element>(probabilities, values, d, range, out);
+  }
   for (; d + 4 * kLanes <= head_dim; d += 4 * kLanes) {
     ValueColumns<4, Element>(probabilities, values, d, range, out);
   }
