@@ -10,6 +10,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { makeCheckpoint } from '../../scripts/fixtures/make-checkpoint.mjs';
+import { makeGguf } from '../../scripts/fixtures/make-gguf.mjs';
 import { makeHeader, readHeader } from '../../scripts/lib/safetensors.mjs';
 import { startHub } from '../support/hub-server.mjs';
 
@@ -140,6 +141,36 @@ test('shards are one model, from a directory, a hub, a folder, a list', async ()
     const sum = Object.values(files).reduce((total, file) => total + file.length, 0);
     assert.ok(known.includes(sum), `${known} without ${sum}`);
   }
+});
+
+test('a GGUF file needs no other, wherever it is from', async () => {
+  const path = join(folder, 'tiny.f32.gguf');
+  await makeGguf(whole, path, { type: 'f32' });
+  const bytes = await readFile(path);
+  const model = { commit: 'c0ffee', files: { 'tiny.f32.gguf': bytes }, lfs: ['tiny.f32.gguf'] };
+  const two = { ...model, files: { ...model.files, 'tiny.q4.gguf': 'not this one' } };
+  hub = await startHub({ models: { [id]: model, 'someone/two': two } });
+  const sources = {
+    path,
+    bytes: new Uint8Array(bytes),
+    blob: new Blob([bytes]),
+    list: [new File([bytes], 'my.gguf')],
+    response: new Response(bytes),
+    stream: new Blob([bytes]).stream(),
+    hub: id,
+    url: `${hub.plainUrl(id)}/tiny.f32.gguf`,
+    fetched: await fetch(`${hub.plainUrl(id)}/tiny.f32.gguf`),
+  };
+  const options = { hubUrl: hub.url };
+  for (const [kind, source] of Object.entries(sources)) {
+    assert.deepEqual(await tokensOf(source, options), expected, kind);
+  }
+  const several = { code: 'load-failed', message: /choose with the option file: tiny\.f32\.gguf/ };
+  await assert.rejects(Engine.load('someone/two', options), several);
+  const file = 'tiny.f32.gguf';
+  assert.deepEqual(await tokensOf('someone/two', { ...options, file }), expected);
+  const asked = new Set(hub.requests.map(({ file }) => file));
+  assert.deepEqual([...asked].sort(), ['api', 'tiny.f32.gguf']);
 });
 
 test('a shard that is not there is named (B88)', async () => {

@@ -51,7 +51,7 @@ export interface LoadedModel {
   readonly tokenizer: Tokenizer;
   readonly info: EngineInfo;
   /** generation_config.json; empty without one. */
-  readonly generationConfig: Readonly<Record<string, unknown>>;
+  readonly generationConfig: GenerationConfig;
 }
 
 /** Whom a load tells how it goes. */
@@ -79,9 +79,8 @@ export async function loadModel(
   ]);
   const name = weightsName(reader.folder, request.model);
   const files = { module, reader, name, cache: request.cache };
-  const { loader, tokenizer, byteCount } =
+  const { loader, tokenizer, generationConfig, byteCount } =
     name !== undefined && isGguf(name) ? await loadGguf(files) : await loadSafetensors(files);
-  const generationConfig = await loadGenerationConfig(reader);
   await reader.folder.loaded?.();
   const engine = loader.takeEngine();
   loader.delete();
@@ -102,6 +101,7 @@ interface ModelFiles {
 interface Loaded {
   readonly loader: WasmLoader;
   readonly tokenizer: Tokenizer;
+  readonly generationConfig: GenerationConfig;
   readonly byteCount: number;
 }
 
@@ -118,6 +118,7 @@ async function loadSafetensors({ module, reader, name, cache }: ModelFiles): Pro
     return text;
   });
   const tokenizer = await loadTokenizer(reader);
+  const generationConfig = await loadGenerationConfig(reader);
   const weights = await loadWeights(reader, {
     name,
     module,
@@ -127,7 +128,7 @@ async function loadSafetensors({ module, reader, name, cache }: ModelFiles): Pro
       return loader;
     },
   });
-  return { ...weights, tokenizer };
+  return { ...weights, tokenizer, generationConfig };
 }
 
 /** The config and the tokenizer are in the same file, in front of the weights. */
@@ -146,13 +147,16 @@ async function loadGguf({ module, reader, name, cache }: ModelFiles): Promise<Lo
       tokenizer = ggufTokenizer(loader, label);
     },
   });
-  return { ...weights, tokenizer: tokenizer ?? (await loadTokenizer(reader)) };
+  tokenizer ??= await loadTokenizer(reader);
+  return { ...weights, tokenizer, generationConfig: {} };
 }
+
+type GenerationConfig = Readonly<Record<string, unknown>>;
 
 const generationConfigName = 'generation_config.json' satisfies ModelFileName;
 
 /** @throws ModelError `invalid-config` when there is one that is no JSON object. */
-function loadGenerationConfig(reader: Reader): Promise<Readonly<Record<string, unknown>>> {
+function loadGenerationConfig(reader: Reader): Promise<GenerationConfig> {
   const { folder, tracker } = reader;
   return withFiles(reader, async opened => {
     const file = await folder.find(generationConfigName);
@@ -184,9 +188,9 @@ function expectFiles(tracker: LoadTracker, folder: ModelFolder, model: ModelLoca
   const tokenizer = names.includes('tokenizer.json')
     ? ['tokenizer.json']
     : ['vocab.json', 'merges.txt'];
-  const beside = isGguf(weights) ? [] : ['config.json', ...tokenizer];
   const optional = [generationConfigName].filter(name => names.includes(name));
-  const files = [...beside, ...optional, weights];
+  const beside = isGguf(weights) ? [] : ['config.json', ...tokenizer, ...optional];
+  const files = [...beside, weights];
   tracker.expect(files.map(name => [name, folder.sizeOf(name)] as const));
 }
 
