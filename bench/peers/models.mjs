@@ -4,12 +4,14 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { makeGguf } from '../../scripts/fixtures/make-gguf.mjs';
 import { makeBenchCheckpoint, openCheckpoint } from './checkpoint.mjs';
-import { writeGguf } from './gguf.mjs';
 import { writeOnnx } from './onnx.mjs';
 import { requirePeer } from './packages.mjs';
 
-const MAKERS = ['checkpoint.mjs', 'gguf.mjs', 'onnx.mjs', 'quantise.mjs'];
+const MAKERS = ['checkpoint.mjs', 'onnx.mjs', 'onnx-matrices.mjs'].concat(
+  ['make-checkpoint.mjs', 'make-gguf.mjs'].map(name => `../../scripts/fixtures/${name}`),
+);
 const FOLDER = new URL('../../build/peers/models/', import.meta.url);
 
 /** Tells models apart that other versions of this code made. */
@@ -48,7 +50,9 @@ export async function makeModels(shape, names) {
   try {
     for (const name of new Set(names)) {
       const [precision, format] = name.split('.');
-      if (format === 'gguf') await make(name, path => writeGguf(path, checkpoint, precision));
+      if (format === 'gguf') {
+        await make(name, path => makeGguf(`${folder}checkpoint`, path, { type: precision }));
+      }
       if (format !== 'onnx') continue;
       const { onnx } = requirePeer('onnx-proto');
       await make(name, path => writeOnnx(path, checkpoint, precision, onnx));

@@ -1,7 +1,7 @@
 // A checkpoint as an ONNX graph with past and present keys and values, for onnxruntime-web.
 
 import { writeFile } from 'node:fs/promises';
-import { int8Columns, transpose } from './quantise.mjs';
+import { int8Columns, transpose } from './onnx-matrices.mjs';
 
 const OPSET = 20;
 const IR_VERSION = 9;
