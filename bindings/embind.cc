@@ -13,11 +13,13 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "bindings/js_attention.h"
 #include "bindings/js_gguf_tokenizer.h"
 #include "bindings/js_sequence.h"
 #include "bindings/js_values.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
+#include "model/attention_weights.h"
 #include "model/gpt2_config.h"
 #include "model/gpt2_loader.h"
 
@@ -91,6 +93,18 @@ class JsEngine {
   JsSequence* RestoreSequence(const val& bytes) {
     return new JsSequence(Sequence::Restore(
         engine_.get(), emscripten::convertJSArrayToNumberVector<uint8_t>(bytes)));
+  }
+
+  JsAttention* Attention(const val& ids, double layer, double head) const {
+    const EngineOptions& options = engine_->options();
+    const std::vector<int32_t> tokens =
+        emscripten::convertJSArrayToNumberVector<int32_t>(ids);
+    return new JsAttention(AttentionWeights(
+        engine_->weights(), tokens,
+        {.layer = static_cast<size_t>(layer),
+         .head = head < 0 ? AttentionQuery::kAllHeads : static_cast<size_t>(head),
+         .window = options.window,
+         .kv_dtype = options.kv_dtype}));
   }
 
   // [id, kind, token] for each event.
@@ -257,6 +271,7 @@ EMSCRIPTEN_BINDINGS(kvasm) {
       .function("prefixStats", &JsEngine::PrefixStats)
       .function("startSequence", &JsEngine::StartSequence, allow_raw_pointers())
       .function("restoreSequence", &JsEngine::RestoreSequence, allow_raw_pointers())
+      .function("attention", &JsEngine::Attention, allow_raw_pointers())
       .function("step", &JsEngine::Step)
       .function("cacheView", &JsEngine::CacheView);
   emscripten::class_<JsLoader>("Loader")

@@ -1,4 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import {
+  type AttentionOptions,
+  type AttentionWeights,
+  attentionRequest,
+  headsOf,
+} from './attention.js';
 import { type CacheView, decodeCacheView } from './cache-view.js';
 import { WorkerClient } from './client.js';
 import { Deferred } from './deferred.js';
@@ -80,6 +86,19 @@ export class BaseEngine {
    */
   async cacheView(): Promise<CacheView> {
     return decodeCacheView(await this.#loaded.client.call('cacheView', undefined));
+  }
+
+  /**
+   * What the tokens of a prompt look at in one layer. Computed by a pass of its own over the whole prompt, which takes time
+   * as `generate` with `cache: 'none'` does, and 4 n^2 bytes for each head and n tokens; generating is not slowed down by
+   * the possibility.
+   * @throws InvalidArgumentError; GenerationError `context-full` or `out-of-memory`; EngineClosedError
+   */
+  async attention(prompt: Prompt, options: AttentionOptions): Promise<AttentionWeights> {
+    const { config } = this.info;
+    const request = attentionRequest(prompt, options, config);
+    const answer = await this.#loaded.client.call('attention', request);
+    return { ...answer, layer: request.layer, heads: headsOf(request.head, config) };
   }
 
   /**

@@ -1,5 +1,6 @@
 /** What both entries of the package export beside the Engine. */
 
+export type { AttentionOptions, AttentionWeights } from './attention.js';
 export type { CacheBlock, CacheOwner, CacheSequence, CacheView } from './cache-view.js';
 export {
   EngineClosedError,

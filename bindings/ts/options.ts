@@ -151,7 +151,7 @@ export function checkLoadOptions(options: LoadOptions): CacheOptions {
   return { dtype, contextLength, window, kvDtype, kvBytes, prefixCache, prefillChunk };
 }
 
-function checkNames(method: string, options: unknown, names: readonly string[]): void {
+export function checkNames(method: string, options: unknown, names: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidArgumentError(
       `The options of ${method} must be an object, not ${describe(options)}.`,
@@ -167,7 +167,7 @@ function checkNames(method: string, options: unknown, names: readonly string[]):
   }
 }
 
-function checkBoolean(name: string, value: unknown): void {
+export function checkBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') refuse(name, value, 'true or false');
 }
 

@@ -92,6 +92,20 @@ export interface GenerateRequest {
   readonly reusePrefix: boolean;
 }
 
+export interface AttentionRequest {
+  readonly prompt: string | Int32Array;
+  readonly allowSpecial: boolean;
+  readonly layer: number;
+  /** Undefined for all. */
+  readonly head: number | undefined;
+}
+
+export interface AttentionAnswer {
+  readonly tokens: Int32Array<ArrayBuffer>;
+  readonly texts: readonly string[];
+  readonly weights: Float32Array<ArrayBuffer>;
+}
+
 /** What a finished generation knows beyond the chunks that went before. */
 export interface GenerateSummary extends Omit<GenerateResult, 'text' | 'tokens'> {
   /** U+FFFD when a stop token has cut a character off, else ''. */
@@ -107,6 +121,7 @@ export interface Calls {
   memory: { readonly request: undefined; readonly answer: MemoryReport };
   /** The answer is what cache-view.ts decodes. */
   cacheView: { readonly request: undefined; readonly answer: Int32Array };
+  attention: { readonly request: AttentionRequest; readonly answer: AttentionAnswer };
   ids: { readonly request: { readonly session: number }; readonly answer: Int32Array };
   truncate: {
     readonly request: { readonly session: number; readonly size: number };

@@ -161,7 +161,16 @@ export interface WasmEngine {
    * length of its block table, the table by position / tokens in a block (-1: dropped by the window). A view, as of `step`.
    */
   cacheView(): Int32Array;
+  /** What one head gives to which keys, or all heads of a layer where `head` is -1. Check its status(). */
+  attention(ids: Int32Array, layer: number, head: number): WasmAttention;
   /** After all its sequences. */
+  delete(): void;
+}
+
+export interface WasmAttention {
+  status(): WasmStatus;
+  /** [heads, ids, ids], if the status is ok. A view, as of `step`. */
+  weights(): Float32Array;
   delete(): void;
 }
 

@@ -76,6 +76,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const Gpt2Config& config() const { return weights_.config; }
+  const Gpt2Weights& weights() const { return weights_; }
   const EngineOptions& options() const { return options_; }
   size_t context_length() const { return options_.context_length; }
 

@@ -38,8 +38,9 @@ double Gelu(double x) {
 }
 
 // One head of one query, over the rows of [q | k | v] up to its own.
-void AttendHead(const Gpt2Config& c, const std::vector<Row>& qkv, size_t i, size_t head,
-                size_t window, Row* out) {
+// Returns what it gives to each of them.
+Row AttendHead(const Gpt2Config& c, const std::vector<Row>& qkv, size_t i, size_t head,
+               size_t window, Row* out) {
   const size_t d = c.head_dim();
   const size_t kv_head = head * c.n_kv_head / c.n_head;
   const size_t k_at = (c.n_head + kv_head) * d;
@@ -54,10 +55,12 @@ void AttendHead(const Gpt2Config& c, const std::vector<Row>& qkv, size_t i, size
     sum += weights[j];
   }
   for (size_t j = 0; j <= i; ++j) {
+    weights[j] /= sum;
     for (size_t e = 0; e < d; ++e) {
-      (*out)[head * d + e] += weights[j] / sum * qkv[j][v_at + e];
+      (*out)[head * d + e] += weights[j] * qkv[j][v_at + e];
     }
   }
+  return weights;
 }
 
 }  // namespace
@@ -104,7 +107,8 @@ std::vector<Logits> UncachedLogits(const Gpt2Weights& weights,
 }
 
 std::vector<Logits> NaiveLogits(const Gpt2Config& c, const TestTensors& t,
-                                const std::vector<int32_t>& ids, size_t window) {
+                                const std::vector<int32_t>& ids, size_t window,
+                                const NaiveAttentionProbe& probe) {
   std::vector<Row> x;
   for (size_t i = 0; i < ids.size(); ++i) {
     Row row(c.n_embd);
@@ -128,7 +132,8 @@ std::vector<Logits> NaiveLogits(const Gpt2Config& c, const TestTensors& t,
     for (size_t i = 0; i < x.size(); ++i) {
       Row attended(c.n_embd, 0.0);
       for (size_t head = 0; head < c.n_head; ++head) {
-        AttendHead(c, qkv, i, head, window, &attended);
+        const Row given = AttendHead(c, qkv, i, head, window, &attended);
+        if (probe) probe(l, head, i, given);
       }
       const Row projected =
           Linear(attended, at("attn.c_proj.weight"), at("attn.c_proj.bias"));

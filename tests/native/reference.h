@@ -4,6 +4,7 @@
 #define KVASM_TESTS_NATIVE_REFERENCE_H_
 
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "cache/kv_cache.h"
@@ -46,8 +47,13 @@ std::vector<Logits> UncachedLogits(const Gpt2Weights& weights,
 
 // The same in double precision by plain loops over the whole sequence, without a cache,
 // under the mask j <= i and i - j < window.
+//
+// probe: if given, gets what each query gives to the keys 0 .. i of its sequence.
+using NaiveAttentionProbe = std::function<void(size_t layer, size_t head, size_t i,
+                                               const std::vector<double>&)>;
 std::vector<Logits> NaiveLogits(const Gpt2Config& config, const TestTensors& tensors,
-                                const std::vector<int32_t>& ids, size_t window);
+                                const std::vector<int32_t>& ids, size_t window,
+                                const NaiveAttentionProbe& probe = {});
 
 inline bool SameBits(const float* a, const Logits& b) {
   return std::memcmp(a, b.data(), b.size() * sizeof(float)) == 0;

@@ -225,3 +225,28 @@ test('what does not fit is a typed error', async () => {
   const short = await engine.generate([7], { ...greedy, maxTokens: 3 }).result();
   assert.equal(short.tokens.length, 3);
 });
+
+test('attention rows sum to 1 within the causal mask and the window, and change nothing else', async () => {
+  const prompt = 'the quick brown fox '.repeat(6);
+  for (const window of [undefined, 10]) {
+    const engine = await load(window === undefined ? {} : { window });
+    const before = await engine.generate(prompt, { ...greedy, maxTokens: 20 }).result();
+    const { tokens, texts, heads, weights } = await engine.attention(prompt, { layer: 1 });
+    const n = tokens.length;
+    assert.equal(texts.join(''), prompt);
+    assert.deepEqual(heads, [0, 1, 2, 3]);
+    assert.equal(weights.length, 4 * n * n);
+    for (let row = 0; row < 4 * n; row++) {
+      const i = row % n;
+      let sum = 0;
+      for (let j = 0; j < n; j++) {
+        const weight = weights[row * n + j];
+        sum += weight;
+        if (j > i || i - j >= (window ?? n)) assert.equal(weight, 0);
+      }
+      assert.ok(Math.abs(sum - 1) < 1e-5, `row ${i} sums to ${sum}`);
+    }
+    const again = await engine.generate(prompt, { ...greedy, maxTokens: 20 }).result();
+    assert.deepEqual(again.tokens, before.tokens);
+  }
+});

@@ -1,4 +1,5 @@
 import {
+  type WasmAttention,
   type WasmConfig,
   type WasmEngine,
   type WasmMemory,
@@ -107,6 +108,25 @@ export class FakeEngine implements WasmEngine {
     const count = blocks.length / 3;
     const head = [count + 1, blockTokens, 0, ...blocks, 0, 0, 0];
     return Int32Array.from([...head, sequences.length, ...sequences.flat()]);
+  }
+
+  /** Each token looks at all before it alike; the layer and head are in the first weight, for tests to see. */
+  attention(ids: Int32Array, layer: number, head: number): WasmAttention {
+    const n = ids.length;
+    const heads = head < 0 ? this.fake.config.nHead : 1;
+    const weights = Float32Array.from({ length: heads * n * n }, (_, index) => {
+      const [i, j] = [Math.floor(index / n) % n, index % n];
+      return j <= i ? 1 / (i + 1) : 0;
+    });
+    weights[0] = 100 * layer + head;
+    this.fake.liveAttentions++;
+    return {
+      status: () => this.fake.options.attentionStatus ?? ok,
+      weights: () => weights,
+      delete: () => {
+        this.fake.liveAttentions--;
+      },
+    };
   }
 
   delete(): void {}

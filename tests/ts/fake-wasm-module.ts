@@ -24,6 +24,7 @@ export interface FakeOptions {
   stalls?: boolean;
   configStatus?: WasmStatus;
   finishStatus?: WasmStatus;
+  attentionStatus?: WasmStatus;
 }
 
 export const ok: WasmStatus = { code: '', message: '' };
@@ -61,6 +62,7 @@ export class FakeWasm implements WasmModule {
   /** The most sequences that drew a token in one step. */
   widest = 0;
   liveSequences = 0;
+  liveAttentions = 0;
   sequenceOptions: WasmSequenceOptions[] = [];
 
   constructor(options: FakeOptions = {}) {

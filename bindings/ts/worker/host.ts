@@ -7,6 +7,7 @@ import {
   packError,
   type WorkerMessage,
 } from '../protocol.js';
+import { attentionWeights } from './attention.js';
 import { type LoadedModel, loadModel, type WorkerEnvironment } from './load.js';
 import { reportMemory } from './memory.js';
 import { Scheduler } from './scheduler.js';
@@ -96,6 +97,11 @@ class Host {
       case 'cacheView':
         this.#postArray(id, Int32Array.from(model.engine.cacheView()));
         break;
+      case 'attention': {
+        const answer = attentionWeights(model, message.request);
+        this.#post({ type: 'answer', id, answer }, [answer.tokens.buffer, answer.weights.buffer]);
+        break;
+      }
       case 'ids':
         this.#postArray(id, sessions.ids(message.request.session));
         break;
