@@ -1,4 +1,5 @@
-import { checkBoolean, checkInteger, checkNames } from './options.js';
+import { checkInteger } from './checks.js';
+import { checkBoolean, checkNames } from './options.js';
 import { promptIds } from './prompt.js';
 import type { AttentionRequest } from './protocol.js';
 import type { ModelConfig, Prompt } from './types.js';

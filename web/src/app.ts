@@ -35,6 +35,11 @@ export class App {
     return this.#holder.engine;
   }
 
+  /** Of what is loaded. */
+  get modelName(): string | undefined {
+    return this.#holder.choice?.name;
+  }
+
   get busy(): boolean {
     return this.#running !== undefined;
   }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'vite';
-import { madeUpModel, repository } from './models.mjs';
+import { groupedModel, madeUpModel, repository } from './models.mjs';
 import { serve } from './static-server.mjs';
 
 /** The settings of the tiny model, which the tests' numbers are checked against. */
@@ -26,9 +26,21 @@ export async function buildSite() {
 export async function serveSite(folder, options = {}) {
   const models = [
     { id: 'tiny', name: 'Tiny', random: true, folder: 'models/tiny/', bytes: 202_496 },
+    {
+      id: 'tiny-grouped',
+      name: 'Tiny, one key/value head',
+      random: true,
+      folder: 'models/tiny-grouped/',
+      bytes: 0,
+      forLesson: true,
+    },
   ];
   return await serve({
-    folders: { '/models/tiny/': await madeUpModel('tiny'), '/': folder },
+    folders: {
+      '/models/tiny/': await madeUpModel('tiny'),
+      '/models/tiny-grouped/': await groupedModel('tiny'),
+      '/': folder,
+    },
     texts: { '/models.json': JSON.stringify({ models }) },
     ...options,
   });

@@ -15,6 +15,8 @@ interface Cell {
   readonly fill: HTMLElement;
   readonly unseen: HTMLElement;
   readonly refs: HTMLElement;
+  /** What screen readers say. */
+  readonly name: HTMLElement;
   look: BlockLook | undefined;
 }
 
@@ -168,24 +170,26 @@ export class BlockGrid {
         : 'Point at a block, or go through them with the arrow keys, to see what it holds.';
     if (this.#detail.textContent !== text) this.#detail.textContent = text;
     const cell = this.#cells[this.#selected];
-    if (cell) cell.element.setAttribute('aria-label', text);
+    if (cell) cell.name.textContent = text;
   }
 }
 
 function makeCell(grid: string, id: number): Cell {
   const fill = make('span', { class: 'block-fill' });
   const unseen = make('span', { class: 'block-unseen' });
-  const refs = make('span', { class: 'block-refs' });
+  const refs = make('span', { class: 'block-refs', 'aria-hidden': 'true' });
+  const name = make('span', { class: 'unseen' }, `Block ${id}`);
   const element = make(
     'div',
-    { class: 'block', role: 'option', id: `${grid}-${id}`, 'aria-label': `Block ${id}` },
-    make('span', { class: 'block-id' }, String(id)),
+    { class: 'block', role: 'option', id: `${grid}-${id}` },
+    make('span', { class: 'block-id', 'aria-hidden': 'true' }, String(id)),
     refs,
     make('span', { class: 'block-places' }, fill, unseen),
+    name,
   );
   fill.style.clipPath = unseen.style.clipPath = firstPlaces(0, 1, 1);
   element.dataset.kind = 'free';
-  return { element, fill, unseen, refs, look: undefined };
+  return { element, fill, unseen, refs, name, look: undefined };
 }
 
 function setColour(element: HTMLElement, property: string, sequence: number | undefined): void {

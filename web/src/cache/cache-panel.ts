@@ -1,5 +1,5 @@
 import type { CacheStrategy, Engine, MemoryReport } from 'kvasm';
-import { byId } from '../lib/dom.ts';
+import { byId, make } from '../lib/dom.ts';
 import { FramePainter } from '../lib/frame.ts';
 import { BlockTable } from './block-table.ts';
 import { type CacheMoment, CacheWatch } from './cache-watch.ts';
@@ -21,10 +21,13 @@ export class CachePanel {
   readonly #memory = new MemoryView();
   readonly #timeline = new Timeline(moment => this.#show(moment));
   readonly #painter = new FramePainter(() => this.#paint());
+  readonly #live = make('input', { type: 'checkbox', id: 'live-view', checked: true });
   #moment: CacheMoment | undefined;
   #watch: CacheWatch | undefined;
 
   constructor() {
+    const live = make('label', { class: 'live-choice' }, this.#live, 'Follow each token');
+    this.#timeline.element.append(live);
     byId('cache-live', HTMLElement).append(this.#grid.element, this.#timeline.element);
     byId('cache-table', HTMLElement).append(this.#table.element);
     this.#memory.clear();
@@ -55,7 +58,7 @@ export class CachePanel {
 
   /** As often as tokens come. */
   poll(): void {
-    this.#watch?.poll();
+    if (this.#live.checked) this.#watch?.poll();
   }
 
   /** Shows the cache as it is now. */

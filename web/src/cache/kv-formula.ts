@@ -8,7 +8,7 @@ export interface Factor {
 
 /** The factors whose product is the bytes that one token takes. */
 export function kvFactors(
-  { nLayer, nHead, nKvHead, nEmbd }: ModelConfig,
+  { nLayer, nHead, nKvHead, nEmbd }: Pick<ModelConfig, 'nLayer' | 'nHead' | 'nKvHead' | 'nEmbd'>,
   dtype: KvDtype,
 ): Factor[] {
   const headDim = nEmbd / nHead;
@@ -33,14 +33,4 @@ export function kvFactors(
     case 'q8':
       return [...factors, { value: `(${headDim} + 4)`, meaning: 'head size, scale' }];
   }
-}
-
-/** In bytes. */
-export function kvBytesPerToken(
-  { nLayer, nHead, nKvHead, nEmbd }: ModelConfig,
-  dtype: KvDtype,
-): number {
-  const headDim = nEmbd / nHead;
-  const bytesPerHead = { f32: headDim * 4, f16: headDim * 2, q8: headDim + 4 }[dtype];
-  return 2 * nLayer * nKvHead * bytesPerHead;
 }

@@ -40,7 +40,7 @@ export class LoadView {
     }
   }
 
-  ready(name: string, { config, variant, threads }: EngineInfo): void {
+  ready(name: string, { config, dtype, variant, threads }: EngineInfo): void {
     this.#report.hidden = true;
     const { nLayer, nHead, nKvHead, nEmbd, vocabSize, nPositions } = config;
     const heads =
@@ -52,7 +52,7 @@ export class LoadView {
       `${formatInteger(vocabSize)} token ids`,
       `${formatInteger(nPositions)} positions`,
     ];
-    this.#status.textContent = `Ready: ${name}. ${parts.join(', ')}. Build: ${variant}, ${count(threads, 'thread')}.`;
+    this.#status.textContent = `Ready: ${name}. ${parts.join(', ')}. Weights: ${dtype}. Build: ${variant}, ${count(threads, 'thread')}.`;
   }
 
   aborted(): void {

@@ -29,7 +29,7 @@ export class LocalFiles {
   /** One line for the person who chooses. */
   get summary(): string {
     const parts: string[] = [];
-    if (this.#files.size > 0) parts.push(`Chosen: ${[...this.#files.keys()].join(', ')}.`);
+    if (this.#files.size > 0) parts.push(`Chosen: ${someOf([...this.#files.keys()])}.`);
     if (this.missing !== undefined) parts.push(`Still needed: ${this.missing}.`);
     if (this.#ignored.length > 0) parts.push(`Not used: ${someOf(this.#ignored)}.`);
     return parts.join(' ');
@@ -37,6 +37,6 @@ export class LocalFiles {
 }
 
 function someOf(names: readonly string[]): string {
-  const shown = names.slice(0, 3).join(', ');
-  return names.length > 3 ? `${shown} and ${names.length - 3} more` : shown;
+  const shown = names.slice(0, 5).join(', ');
+  return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
 }

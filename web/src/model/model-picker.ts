@@ -1,4 +1,4 @@
-import type { KvDtype, ModelSource } from 'kvasm';
+import type { KvDtype, ModelSource, WeightDtype } from 'kvasm';
 import { byId, make } from '../lib/dom.ts';
 import { formatBytes } from '../lib/format.ts';
 import type { BundledModel } from './bundled-models.ts';
@@ -29,6 +29,7 @@ export class ModelPicker {
   readonly #toggle = byId('change-model', HTMLButtonElement);
   readonly #choices = byId('model-choices', HTMLElement);
   readonly #window = byId('window', HTMLInputElement);
+  readonly #dtype = byId('weight-dtype', HTMLSelectElement);
   readonly #kvDtype = byId('kv-dtype', HTMLSelectElement);
   readonly #contextLength = byId('context-length', HTMLInputElement);
 
@@ -89,6 +90,7 @@ export class ModelPicker {
 
   settings(): EngineSettings {
     return {
+      dtype: this.#dtype.value as WeightDtype,
       kvDtype: this.#kvDtype.value as KvDtype,
       ...(this.#window.value === '' ? {} : { window: this.#window.valueAsNumber }),
       ...(this.#contextLength.value === ''
@@ -108,7 +110,7 @@ export class ModelPicker {
 
   /** Chooses what the URL names. */
   set name(name: string | undefined) {
-    if (name === undefined) return;
+    if (!name) return;
     if (this.#models.some(model => bundledValue(model) === name)) {
       this.#select(name);
       return;

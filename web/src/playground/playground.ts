@@ -12,6 +12,9 @@ import {
 } from './sampling-controls.ts';
 import { TextView } from './text-view.ts';
 
+// Alternatives that are told of each token.
+const logprobs = 5;
+
 /** Writes on a prompt, and shows the cache meanwhile. */
 export class Playground {
   readonly controls = new SamplingControls();
@@ -60,13 +63,15 @@ export class Playground {
       this.#session = undefined;
       this.#cache.restart(options.cache);
       this.#text.start(prompt);
-      if (options.cache !== 'block') return engine.generate(prompt, { ...options, signal });
+      if (options.cache !== 'block') {
+        return engine.generate(prompt, { ...options, logprobs, signal });
+      }
       // In a session, so that the blocks stay to be looked at, and the text can be continued.
       const { cache: _, ...others } = options;
       this.#session = engine.session();
       const { usage } = await this.#session.generate(prompt, { ...others, maxTokens: 0 }).result();
       this.#size = usage.prompt;
-      return this.#session.generate('', { ...others, signal });
+      return this.#session.generate('', { ...others, logprobs, signal });
     });
   }
 
@@ -77,7 +82,7 @@ export class Playground {
     const { cache: _, ...others } = options;
     await this.#job(options, async (_engine, signal) => {
       this.#text.resume();
-      return session.generate('', { ...others, signal });
+      return session.generate('', { ...others, logprobs, signal });
     });
   }
 
@@ -107,8 +112,8 @@ export class Playground {
   async #stream(generation: Generation): Promise<GenerateResult> {
     let streamed = '';
     try {
-      for await (const { text } of generation) {
-        this.#text.append({ text, logprob: undefined, alternatives: [] });
+      for await (const { token, text, logprob, topLogprobs = [] } of generation) {
+        this.#text.append({ token, text, logprob, alternatives: topLogprobs });
         streamed += text;
         this.#size++;
         this.#run.token();
@@ -116,11 +121,7 @@ export class Playground {
       }
       const result = await generation.result();
       // The rest of a character that was cut off.
-      this.#text.append({
-        text: result.text.slice(streamed.length),
-        logprob: undefined,
-        alternatives: [],
-      });
+      this.#text.appendTail(result.text.slice(streamed.length));
       return result;
     } finally {
       await this.#forgetUnseen();

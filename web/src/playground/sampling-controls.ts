@@ -10,7 +10,15 @@ const cacheHints: Record<CacheStrategy, string> = {
 export type RunOptions = Required<
   Pick<
     GenerateOptions,
-    'maxTokens' | 'temperature' | 'topK' | 'topP' | 'seed' | 'cache' | 'overflow'
+    | 'maxTokens'
+    | 'temperature'
+    | 'topK'
+    | 'topP'
+    | 'minP'
+    | 'repetitionPenalty'
+    | 'seed'
+    | 'cache'
+    | 'overflow'
   >
 >;
 
@@ -26,12 +34,17 @@ export class SamplingControls {
   readonly #temperature = byId('temperature', HTMLInputElement);
   readonly #topK = byId('top-k', HTMLInputElement);
   readonly #topP = byId('top-p', HTMLInputElement);
+  readonly #minP = byId('min-p', HTMLInputElement);
+  readonly #repetitionPenalty = byId('repetition-penalty', HTMLInputElement);
   readonly #seed = byId('seed', HTMLInputElement);
   readonly #cache = byId('cache-strategy', HTMLSelectElement);
   readonly #overflow = byId('overflow', HTMLSelectElement);
 
   constructor() {
     this.#cache.addEventListener('change', () => this.#showHint());
+    // What is closed cannot be focused, and so not be complained about.
+    const more = byId('more-options', HTMLDetailsElement);
+    more.addEventListener('invalid', () => more.setAttribute('open', ''), true);
     // In a text field of several lines Enter is taken.
     this.#prompt.addEventListener('keydown', event => {
       if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
@@ -49,17 +62,14 @@ export class SamplingControls {
         temperature: this.#temperature.valueAsNumber,
         topK: this.#topK.valueAsNumber,
         topP: this.#topP.valueAsNumber,
+        minP: this.#minP.valueAsNumber,
+        repetitionPenalty: this.#repetitionPenalty.valueAsNumber,
         // Drawn here, so that the page can tell it, and the run be repeated.
         seed: this.#seed.value === '' ? randomSeed() : this.#seed.valueAsNumber,
         cache: this.#strategy(),
         overflow: this.#overflow.value as Overflow,
       },
     };
-  }
-
-  /** After the fields were set from outside. */
-  refresh(): void {
-    this.#showHint();
   }
 
   #strategy(): CacheStrategy {

@@ -57,7 +57,6 @@ export class TextView {
   }
 
   append(token: TokenInfo): void {
-    if (token.text === '' && token.logprob === undefined) return;
     const span = make('span', { class: 'token' }, token.text);
     if (token.logprob !== undefined) {
       span.dataset.likelihood = String(likelihoodStep(token.logprob));
@@ -67,6 +66,12 @@ export class TextView {
     this.#text += token.text;
     this.#completion.append(span);
     this.#follow.request();
+  }
+
+  /** What the end adds to the last token: the rest of a character that was cut off. */
+  appendTail(text: string): void {
+    this.#text += text;
+    this.#completion.append(text);
   }
 
   end(): void {

@@ -1,10 +1,13 @@
+import type { TokenLogprob } from 'kvasm';
+
 /** A token that was drawn, and what else might have been. */
 export interface TokenInfo {
+  readonly token: number;
   readonly text: string;
   /** Natural logarithm of its probability. */
   readonly logprob: number | undefined;
   /** The likeliest tokens at its place, the first first. */
-  readonly alternatives: readonly { readonly text: string; readonly logprob: number }[];
+  readonly alternatives: readonly TokenLogprob[];
 }
 
 /** 0 for tokens that were hardly to be expected, to 4 for those that were as good as certain. */

@@ -17,7 +17,7 @@ export class TokenInspector {
       this.#element.replaceChildren(make('p', { class: 'hint' }, invitation));
       return;
     }
-    const { text, logprob, alternatives } = token;
+    const { text, logprob } = token;
     const head = make(
       'p',
       {},
@@ -25,21 +25,18 @@ export class TokenInspector {
       make('b', { class: 'token-text' }, visibleText(text)),
       ...(logprob === undefined ? [] : [`, probability ${formatProbability(logprob)}`]),
     );
-    this.#element.replaceChildren(head, alternativesList(token, alternatives));
+    this.#element.replaceChildren(head, alternativesList(token));
   }
 }
 
-function alternativesList(
-  { text }: TokenInfo,
-  alternatives: TokenInfo['alternatives'],
-): HTMLElement {
+function alternativesList({ token, alternatives }: TokenInfo): HTMLElement {
   const likeliest = Math.exp(alternatives[0]?.logprob ?? 0);
   const items = alternatives.map(alternative => {
     const bar = make('span', { class: 'share', 'aria-hidden': 'true' });
     bar.style.width = `${(100 * Math.exp(alternative.logprob)) / likeliest}%`;
     return make(
       'li',
-      { class: alternative.text === text ? 'drawn' : undefined },
+      { class: alternative.token === token ? 'drawn' : undefined },
       make('span', { class: 'token-text' }, visibleText(alternative.text)),
       make('span', { class: 'share-track' }, bar),
       make('span', { class: 'share-number' }, formatProbability(alternative.logprob)),
