@@ -2,7 +2,7 @@ import { byId, make } from '../lib/dom.ts';
 import { formatProbability, type TokenInfo, visibleText } from './token-info.ts';
 
 const invitation =
-  'Point at a word, or go through them with the left and right arrow keys, to see how likely it was and what else might have come.';
+  'The warmer its colour, the less likely a word was. Point at one, or go through them with the left and right arrow keys, to see what else might have come.';
 
 /** What there is to know about the token that someone points at. */
 export class TokenInspector {
