@@ -2,7 +2,7 @@
 export type KvasmErrorCode =
   /** An argument or option has the wrong type or is out of range. */
   | 'invalid-argument'
-  /** `config.json` is missing, malformed, or describes something that is not a GPT-2. */
+  /** `config.json`, or a GGUF file's metadata, are missing, malformed, or describe something that is not a GPT-2. */
   | 'invalid-config'
   /** The weights file breaks its format, or does not fit the config. */
   | 'invalid-model'
