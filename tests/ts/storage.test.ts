@@ -96,6 +96,8 @@ describe('what was downloaded', () => {
     // The old ones are gone: there are four files and the list.
     expect([...store.bytes.keys()].filter(name => name.endsWith('.json'))).toHaveLength(5);
     expect((await load()).asked).toEqual(['api api']);
+    await hub.close();
+    expect((await load()).bytes).toEqual(other);
   });
 
   it.each(['strong', 'none'] as const)(

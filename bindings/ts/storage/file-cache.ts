@@ -66,6 +66,12 @@ export class FileCache {
     const key = keyOf(header.identity);
     const release = await this.attempt(() => lock(`kvasm ${key}`));
     if (!release) return undefined;
+    const now = await this.find(header.identity);
+    if (now?.isComplete && now.header.version === (from?.header.version ?? nameVersion(header))) {
+      // Another load has kept it meanwhile.
+      release();
+      return undefined;
+    }
     if (!from) await this.discard(header.identity);
     const full: EntryHeader = from?.header ?? {
       format: 1,
@@ -83,6 +89,8 @@ export class FileCache {
   async writeList(identity: string, model: string, text: string): Promise<void> {
     const unknown = { etag: undefined, lastModified: undefined, size: undefined };
     const header = { identity, model, file: listName, ...unknown };
+    // It has no version by which it could be told from the one before.
+    await this.discard(identity);
     const writer = await this.write(header, undefined);
     const bytes = new TextEncoder().encode(text);
     await writer?.write(bytes);
@@ -178,15 +186,14 @@ export class CacheEntry {
   /** A piece, or undefined when it is damaged, and so deleted, or gone; those after it then count as not there. */
   async read(index: number): Promise<Uint8Array | undefined> {
     const name = `${this.#prefix}${index}`;
-    const piece = await this.#cache.attempt(async () => {
-      const sealed = await this.#store.get(name);
-      return sealed && (await openPiece(name, sealed));
-    });
+    const sealed = await this.#cache.attempt(() => this.#store.get(name));
+    const piece = sealed && (await openPiece(name, sealed));
     const { size, complete, pieceBytes } = this.header;
     const rest = complete && size !== undefined ? size - index * pieceBytes : pieceBytes;
     if (piece?.length === Math.min(rest, pieceBytes)) return piece;
     this.#pieceCount = index;
-    await this.#cache.attempt(() => this.#store.delete(name));
+    // What is gone may have been replaced by now. Nor can a file be deleted that another load writes just now.
+    if (sealed) await this.#store.delete(name).catch(() => {});
     return undefined;
   }
 
