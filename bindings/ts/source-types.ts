@@ -50,8 +50,11 @@ export interface LoadProgress {
 
 /** Something went wrong that a load can do without. */
 export interface LoadWarning {
-  /** `storage-full`: no room to keep the download. `storage-failed`: it cannot be kept, or what was kept cannot be read. */
-  readonly code: 'storage-full' | 'storage-failed';
+  /**
+   * `storage-full`: no room to keep the download. `storage-failed`: it cannot be kept, or what was kept cannot be read.
+   * `fewer-threads`: fewer compute than were asked for.
+   */
+  readonly code: 'storage-full' | 'storage-failed' | 'fewer-threads';
   /** For a person to read. */
   readonly message: string;
 }

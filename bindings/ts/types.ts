@@ -27,11 +27,25 @@ export interface LoadOptions extends DownloadOptions {
   prefixCache?: boolean;
   /** Prompt tokens that one forward pass takes at the most; running streams stall no longer than that. Default 64. */
   prefillChunk?: number;
-  /** Where the .wasm file is, if not beside the package's own files. */
+  /**
+   * Threads to compute with, from 1 to 128. Default `auto`: half of the processors, at least 1 and at most 8. A page needs
+   * to be cross-origin isolated for more than 1; where it is not, 1 thread computes, with a warning if more were asked for.
+   * The tokens are the same.
+   */
+  threads?: number | 'auto';
+  /** Which instructions to use. Default: the fastest that work here. Asking for one that does not is ModelError `unsupported`. */
+  variant?: Variant;
+  /** The folder of the package's .wasm files, or any of them, if they are not beside its other files. */
   wasmUrl?: string | URL;
   /** Where the worker's script is, if not beside the package's own files. */
   workerUrl?: string | URL;
 }
+
+/**
+ * The instructions of a WebAssembly build: vectors of 128 bits, or also the relaxed ones, whose last bit may differ between
+ * processors.
+ */
+export type Variant = 'simd' | 'relaxed-simd';
 
 /** What `config.json` says of the model's shape. */
 export interface ModelConfig {
@@ -72,9 +86,13 @@ export interface EngineInfo {
   /** The end-of-text id, or undefined where neither the config nor the tokenizer names one. */
   readonly endOfText: number | undefined;
   /** The WebAssembly build in use. */
-  readonly variant: string;
+  readonly variant: Variant;
+  /** Why that one. */
+  readonly variantReason: string;
   /** Threads that compute. */
   readonly threads: number;
+  /** Why that many. */
+  readonly threadsReason: string;
   /** How the weights are stored. */
   readonly dtype: WeightDtype;
   /** Positions that a sequence may use. */

@@ -216,6 +216,18 @@ export interface WasmModule {
     configJson: string,
     options: WasmEngineOptions,
   ) => WasmLoader;
+  /** Of the builds with relaxed SIMD: whether it does here what the kernels rely on. */
+  relaxedSimdWorks?(): boolean;
+}
+
+/** What the builds with threads have beside. The engine of a loader that was made before the pool has one thread. */
+export interface WasmThreads {
+  /** The address of a thread's stack, or 0 if there is no memory for it. */
+  allocateStack(): number;
+  /** Its size. */
+  stackBytes(): number;
+  /** Once, before any of the threads runs. `threads` counts the caller's, `processors` what they run on. */
+  makeThreadPool(threads: number, processors: number): void;
 }
 
 export interface WasmModuleOptions {
@@ -227,7 +239,9 @@ export interface WasmModuleOptions {
   onAbort?(reason: unknown): void;
   print?(line: string): void;
   printErr?(line: string): void;
+  /** Of the builds with threads: shared. */
+  wasmMemory?: WebAssembly.Memory;
 }
 
-/** The default export of the Emscripten glue, dist/wasm/kvasm-<variant>.js. */
+/** The default export of the Emscripten glue, dist/wasm/kvasm-<build>.js. */
 export type WasmModuleFactory = (options: WasmModuleOptions) => Promise<WasmModule>;

@@ -2,19 +2,21 @@
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parentPort } from 'node:worker_threads';
 
 import { describeThrown } from './protocol.js';
 import { openStorageInNode } from './storage/open-in-node.js';
-import createModule from './wasm/kvasm-simd.js';
+import { startThread } from './thread-script-node.js';
+import { createBuild } from './worker/build.js';
 import { sleep } from './worker/download/network.js';
 import type { Hash } from './worker/download/sha256.js';
 import { fetchWasm } from './worker/fetch-wasm.js';
 import { loadFailed } from './worker/files.js';
 import { listDirectory, openInNode } from './worker/files-node.js';
 import { serve } from './worker/host.js';
-import { compileFailed, instantiate } from './worker/instantiate.js';
+import { compileFailed } from './worker/instantiate.js';
 
 const port = parentPort;
 if (!port) throw new Error('worker-node.js must run in a worker thread');
@@ -27,8 +29,12 @@ serve(
     },
   },
   {
-    variant: 'simd',
-    createModule: async wasmUrl => instantiate(createModule, await compileFrom(wasmUrl)),
+    createBuild: options =>
+      createBuild(options, {
+        compile: compileFrom,
+        startThread,
+        processors: availableParallelism(),
+      }),
     openFile: openInNode,
     listDirectory,
     openStorage: openStorageInNode,
@@ -39,9 +45,9 @@ serve(
   },
 );
 
-async function compileFrom(wasmUrl: string | undefined): Promise<WebAssembly.Module> {
-  if (wasmUrl !== undefined && /^https?:/i.test(wasmUrl)) return fetchWasm(wasmUrl);
-  const path = fileURLToPath(wasmUrl ?? new URL('./wasm/kvasm-simd.wasm', import.meta.url));
+async function compileFrom(wasmUrl: string): Promise<WebAssembly.Module> {
+  if (/^https?:/i.test(wasmUrl)) return fetchWasm(wasmUrl);
+  const path = fileURLToPath(wasmUrl);
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = await readFile(path);

@@ -1,5 +1,6 @@
 /** Starts the Worker's script in browsers, and finds out why it did not start. */
 
+import { importForeign, isForeign } from './foreign-worker.js';
 import { describeThrown } from './protocol.js';
 
 /** A Worker, and what to say when it fails before its first message. */
@@ -35,21 +36,6 @@ function urlBesideThisFile(): string | undefined {
   return /\/worker-script\.js(\?|$)/.test(here) && /^https?:/.test(here)
     ? new URL('./worker.js', here).href
     : undefined;
-}
-
-function isForeign(url: string): boolean {
-  return /^https?:/.test(url) && new URL(url).origin !== location.origin;
-}
-
-function importForeign(url: string): Worker {
-  const script = new Blob([`import ${JSON.stringify(url)};`], { type: 'text/javascript' });
-  const scriptUrl = URL.createObjectURL(script);
-  const worker = new Worker(scriptUrl, { type: 'module' });
-  const release = () => URL.revokeObjectURL(scriptUrl);
-  // Not at once: browsers fetch it later.
-  worker.addEventListener('message', release, { once: true });
-  worker.addEventListener('error', release, { once: true });
-  return worker;
 }
 
 async function explain(url: string | undefined): Promise<string> {

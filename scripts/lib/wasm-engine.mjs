@@ -2,7 +2,11 @@
 // alone, without a worker, a tokenizer or a protocol in between.
 
 import { open, readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { startThread } from '../../dist/thread-script-node.js';
+import { createSharedMemory } from '../../dist/worker/shared-memory.js';
+import { startThreads } from '../../dist/worker/threads.js';
 
 const root = new URL('../../', import.meta.url);
 
@@ -47,20 +51,38 @@ export function check({ code, message }) {
   if (code !== '') throw new Error(`${code}: ${message}`);
 }
 
-export async function instantiate(variant = 'simd') {
-  const glue = new URL(`dist/wasm/kvasm-${variant}.js`, root);
+/**
+ * A build of dist/wasm by its name: `simd` or `relaxed-simd`, and with `-threads` behind it one that computes with that many
+ * threads, the caller's included.
+ */
+export async function instantiate(build = 'simd', { threads = 1 } = {}) {
+  const glue = new URL(`dist/wasm/kvasm-${build}.js`, root);
   const [{ default: create }, binary] = await Promise.all([
     import(glue),
-    readFile(new URL(`dist/wasm/kvasm-${variant}.wasm`, root)),
+    readFile(new URL(`dist/wasm/kvasm-${build}.wasm`, root)),
   ]).catch(error => {
-    throw new Error(`there is no build in dist/wasm; run scripts/build-wasm`, { cause: error });
+    throw new Error(`there is no build ${build} in dist/wasm; run scripts/build-wasm`, {
+      cause: error,
+    });
   });
-  return create({
+  const compiled = await WebAssembly.compile(binary);
+  const memory = build.endsWith('-threads') ? createSharedMemory() : undefined;
+  const module = await create({
+    ...(memory && { wasmMemory: memory }),
     instantiateWasm(imports, done) {
-      WebAssembly.instantiate(binary, imports).then(result => done(result.instance, result.module));
+      WebAssembly.instantiate(compiled, imports).then(instance => done(instance, compiled));
       return {};
     },
   });
+  if (memory) {
+    const processors = availableParallelism();
+    const shared = { module, compiled, memory };
+    const started = await startThreads(shared, threads - 1, processors, startThread, 60_000);
+    if (started.reason !== undefined) throw new Error(started.reason);
+  } else if (threads !== 1) {
+    throw new Error(`the build ${build} has 1 thread, not ${threads}`);
+  }
+  return module;
 }
 
 /** Loads the model in a directory; its weights pass through the engine's staging buffer only. */

@@ -8,14 +8,23 @@
 
 namespace kvasm {
 
+#if defined(__wasm_atomics__)
+inline void WaitInstruction(int32_t* word, int32_t expected) {
+  constexpr int64_t kForever = -1;
+  __builtin_wasm_memory_atomic_wait32(word, expected, kForever);
+}
+#endif
+
 // Sleeps while `word` is `expected`, until another thread wakes it; may wake for no
 // reason. Both the look at the word and the sleep are one step to whoever changes the
 // word first and wakes then.
 inline void FutexWait(std::atomic<uint32_t>* word, uint32_t expected) {
 #if defined(__wasm_atomics__)
-  constexpr int64_t kForever = -1;
-  __builtin_wasm_memory_atomic_wait32(reinterpret_cast<int32_t*>(word),
-                                      static_cast<int32_t>(expected), kForever);
+  // In a function of its own that no optimiser can inline: Node 20's baseline compiler
+  // for WebAssembly mixes up the registers of what follows the instruction in the same
+  // function. Seen as pieces of a thread pool that were done and stayed pending.
+  static void (*volatile wait)(int32_t*, int32_t) = &WaitInstruction;
+  wait(reinterpret_cast<int32_t*>(word), static_cast<int32_t>(expected));
 #elif !defined(__wasm__)
   word->wait(expected);
 #else

@@ -4,13 +4,18 @@
 import {
   check,
   ENGINE_DEFAULTS,
+  instantiate as instantiateBuild,
   kvDtypes,
   SEQUENCE_DEFAULTS,
   strategies,
 } from '../../scripts/lib/wasm-engine.mjs';
 
-export { instantiate } from '../../scripts/lib/wasm-engine.mjs';
 export { check, kvDtypes, strategies };
+
+/** The build and the number of threads that scripts/run-tests.mjs runs all of these tests with. */
+export const { KVASM_BUILD: build = 'simd', KVASM_THREADS: threads = 1 } = process.env;
+
+export const instantiate = () => instantiateBuild(build, { threads: Number(threads) });
 
 const eventKinds = ['prefill', 'token', 'failed'];
 

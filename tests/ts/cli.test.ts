@@ -186,7 +186,7 @@ it('--stats shows how the bytes of a token come about', async () => {
   const { engine } = await loadFake();
   const result = await engine.generate('abc', { maxTokens: 5 }).result();
   const text = formatStats(12.3, engine.info, result);
-  expect(text).toContain('load: 12.3 ms (fake, 1 thread)');
+  expect(text).toContain('load: 12.3 ms (simd, 1 thread)');
   expect(text).toContain('prompt: 3 tokens, 0 of them cached, ');
   expect(text).toContain('896 bytes used (7 tokens) of 16384 reserved');
   expect(text).toContain('128 = 2 x 2 layers x 2 kv heads x 4 x 4 bytes');

@@ -10,6 +10,7 @@ import type {
   ModelFiles,
   ModelSource,
 } from '../../bindings/ts/types.js';
+import type { Build } from '../../bindings/ts/worker/build.js';
 import { Sha256 } from '../../bindings/ts/worker/download/sha256.js';
 import { listDirectory, openInNode } from '../../bindings/ts/worker/files-node.js';
 import { serve } from '../../bindings/ts/worker/host.js';
@@ -37,6 +38,18 @@ export function modelFiles(changes: Record<string, ModelFiles[string]> = {}): Mo
   };
 }
 
+export function fakeBuild(wasm: FakeWasm): Build {
+  return {
+    module: wasm,
+    variant: 'simd',
+    variantReason: 'it is a fake',
+    threads: 1,
+    threadsReason: 'it is a fake',
+    warning: undefined,
+    died: new Promise(() => {}),
+  };
+}
+
 /** Runs the Worker's code in this thread, behind a real message channel. */
 export class FakePlatform implements Platform {
   readonly environment: WorkerEnvironment;
@@ -51,8 +64,7 @@ export class FakePlatform implements Platform {
 
   constructor(wasm: FakeWasm, environment: Partial<WorkerEnvironment> = {}) {
     this.environment = {
-      variant: 'fake',
-      createModule: async () => wasm,
+      createBuild: async () => fakeBuild(wasm),
       openFile: openInNode,
       listDirectory,
       openStorage: openStorageInNode,

@@ -4,7 +4,16 @@ import { describe, expect, it, vi } from 'vitest';
 
 import { EngineClosedError, GenerationError, ModelError } from '../../bindings/ts/errors.js';
 import { FakeWasm } from './fake-wasm-module.js';
-import { collect, FakePlatform, idle, loadFake, loadOn, modelFiles, rejection } from './harness.js';
+import {
+  collect,
+  FakePlatform,
+  fakeBuild,
+  idle,
+  loadFake,
+  loadOn,
+  modelFiles,
+  rejection,
+} from './harness.js';
 
 const trap = (at: number) => (step: number) => {
   if (step >= at) throw new WebAssembly.RuntimeError('unreachable');
@@ -77,7 +86,7 @@ describe('the end of a worker', () => {
 
   it('is a failed load when it comes before its first word', async () => {
     const platform = new FakePlatform(new FakeWasm(), {
-      createModule: () => new Promise(() => {}),
+      createBuild: () => new Promise(() => {}),
     });
     const load = rejection(loadOn(platform, { ...modelFiles(), 'config.json': 'data:,' }));
     await idle(1);
@@ -104,8 +113,8 @@ describe('the end of a worker', () => {
 
 describe('dispose', () => {
   it('leaves no worker behind, ten times (B113)', async () => {
-    const createModule = async () => new FakeWasm();
-    const platform = new FakePlatform(new FakeWasm(), { createModule });
+    const createBuild = async () => fakeBuild(new FakeWasm());
+    const platform = new FakePlatform(new FakeWasm(), { createBuild });
     for (let i = 0; i < 10; i++) {
       const engine = await loadOn(platform, modelFiles());
       expect(platform.alive).toBe(1);
@@ -132,7 +141,7 @@ describe('dispose', () => {
     const { engine, platform } = await loadFake();
     {
       await using scoped = engine;
-      expect(scoped.info.variant).toBe('fake');
+      expect(scoped.info.variant).toBe('simd');
     }
     expect(platform.alive).toBe(0);
   });

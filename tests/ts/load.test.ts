@@ -56,7 +56,7 @@ describe('Engine.load', () => {
       prefixCache: true,
       prefillChunk: 64,
     });
-    expect(engine.info).toMatchObject({ endOfText: 256, variant: 'fake', threads: 1 });
+    expect(engine.info).toMatchObject({ endOfText: 256, variant: 'simd', threads: 1 });
     expect(engine.info.config).not.toHaveProperty('eosTokenId');
   });
 

@@ -142,6 +142,7 @@ class Host {
         progress: progress => this.#post({ type: 'progress', id, progress }),
         warning: warning => this.#post({ type: 'warning', id, warning }),
       });
+      void model.died.then(reason => this.#crash(`a thread died: ${reason}`));
       const scheduler = new Scheduler(model, this.#post, this.#crash);
       this.#loaded = { model, scheduler, sessions: new Sessions(model, scheduler) };
       this.#post({ type: 'answer', id, answer: model.info });

@@ -3,12 +3,13 @@ import { describeThrown } from '../protocol.js';
 import type { WasmModule, WasmModuleFactory } from '../wasm-module.js';
 
 /**
- * Runs the Emscripten glue with a module that is compiled already.
+ * Runs the Emscripten glue with a module that is compiled already, and, for a build with threads, with a shared memory.
  * @throws GenerationError `out-of-memory` when the initial memory cannot be had.
  */
 export function instantiate(
   createModule: WasmModuleFactory,
   compiled: WebAssembly.Module,
+  memory?: WebAssembly.Memory,
 ): Promise<WasmModule> {
   return new Promise((resolve, reject) => {
     createModule({
@@ -20,6 +21,7 @@ export function instantiate(
         return {};
       },
       printErr: line => console.warn(line),
+      ...(memory && { wasmMemory: memory }),
     }).then(resolve, reject);
   }).catch((cause: unknown) => {
     if (!(cause instanceof RangeError)) throw cause;

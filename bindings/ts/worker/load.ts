@@ -1,6 +1,7 @@
 import { errorFor, InvalidArgumentError } from '../errors.js';
 import { chooseWeights, isGguf, type ModelFileName } from '../model-files.js';
 import {
+  type BuildOptions,
   type CacheOptions,
   type DownloadRequest,
   describeThrown,
@@ -19,6 +20,7 @@ import {
   wasmKvDtypes,
   wasmWeightDtypes,
 } from '../wasm-module.js';
+import type { Build } from './build.js';
 import { Network, type NetworkOptions } from './download/network.js';
 import type { Hash } from './download/sha256.js';
 import type { FileOpener } from './files.js';
@@ -32,9 +34,7 @@ import { type Reader, readText, requireFile, withFiles } from './read-file.js';
 export { checkStatus } from './locate.js';
 
 export interface WorkerEnvironment {
-  /** The name of the WebAssembly build. */
-  readonly variant: string;
-  createModule(wasmUrl: string | undefined): Promise<WasmModule>;
+  createBuild(options: BuildOptions): Promise<Build>;
   readonly openFile: FileOpener;
   readonly listDirectory: (path: string) => Promise<readonly string[]>;
   readonly openStorage: (location: StorageLocation) => Promise<ModelStore | undefined>;
@@ -47,6 +47,8 @@ export interface WorkerEnvironment {
 
 export interface LoadedModel {
   readonly module: WasmModule;
+  /** As that of Build. */
+  readonly died: Promise<string>;
   readonly engine: WasmEngine;
   readonly tokenizer: Tokenizer;
   readonly info: EngineInfo;
@@ -73,10 +75,11 @@ export async function loadModel(
     return { folder, tracker, mostAgain: 1 + request.download.retries };
   };
   // Compiling and fetching take their time together. Whichever fails first ends the load.
-  const [module, reader] = await Promise.all([
-    environment.createModule(request.wasmUrl),
-    makeReader(),
-  ]);
+  const [build, reader] = await Promise.all([environment.createBuild(request.build), makeReader()]);
+  const { module, died } = build;
+  if (build.warning !== undefined) {
+    listener.warning({ code: 'fewer-threads', message: build.warning });
+  }
   const name = weightsName(reader.folder, request.model);
   const files = { module, reader, name, cache: request.cache };
   const { loader, tokenizer, generationConfig, byteCount } =
@@ -84,9 +87,9 @@ export async function loadModel(
   await reader.folder.loaded?.();
   const engine = loader.takeEngine();
   loader.delete();
-  const info = describeEngine(engine, tokenizer, environment.variant, request.cache);
+  const info = describeEngine(engine, tokenizer, build, request.cache);
   tracker.ready(byteCount);
-  return { module, engine, tokenizer, info, generationConfig };
+  return { module, died, engine, tokenizer, info, generationConfig };
 }
 
 interface ModelFiles {
@@ -250,7 +253,7 @@ function checkContextLength(loader: WasmLoader, { contextLength }: CacheOptions)
 function describeEngine(
   engine: WasmEngine,
   tokenizer: Tokenizer,
-  variant: string,
+  { variant, variantReason, threads, threadsReason }: Build,
   options: CacheOptions,
 ): EngineInfo {
   const { eosTokenId, ...config } = engine.config();
@@ -262,7 +265,9 @@ function describeEngine(
     config,
     endOfText,
     variant,
-    threads: 1,
+    variantReason,
+    threads,
+    threadsReason,
     dtype: options.dtype,
     contextLength,
     // As wide as the context, it drops nothing.

@@ -15,13 +15,15 @@ export const barePageScript = { '/index.html': html, '/main.js': script };
  * @param {import('playwright-core').Browser} browser
  * @param {string} modelFolder served as `./model/`
  * @param {Record<string, string>} [modelTexts] files of the model that are not in its folder
+ * @param {Record<string, string>} [headers] sent with every answer
  */
-export async function openBarePage(browser, modelFolder, modelTexts = {}) {
+export async function openBarePage(browser, modelFolder, modelTexts = {}, headers = {}) {
   const texts = { ...barePageScript };
   for (const [name, text] of Object.entries(modelTexts)) texts[`/model/${name}`] = text;
   const server = await serve({
     folders: { '/dist/': join(repository, 'dist'), '/model/': modelFolder },
     texts,
+    headers,
     types: { '.wasm': 'application/octet-stream' },
   });
   try {

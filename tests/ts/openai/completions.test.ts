@@ -31,7 +31,7 @@ describe('completions', () => {
       object: 'text_completion',
       created: expect.toSatisfy((time: number) => time >= before && Number.isInteger(time)),
       model: 'kvasm',
-      system_fingerprint: 'fake',
+      system_fingerprint: 'simd',
       choices: [{ index: 0, text, logprobs: null, finish_reason: 'length' }],
       usage: {
         prompt_tokens: 4,
