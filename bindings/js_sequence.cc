@@ -27,6 +27,7 @@ std::vector<LogitBias> BiasFromJs(const val& pairs) {
 
 SequenceOptions FromJs(const JsSequenceOptions& options) {
   return {
+      .output = static_cast<Output>(options.output),
       .cache = static_cast<CacheStrategy>(options.cache),
       .sampler =
           {.temperature = static_cast<float>(options.temperature),
@@ -61,11 +62,16 @@ val JsSequence::Ids() const {
       emscripten::typed_memory_view(sequence_->ids().size(), sequence_->ids().data()));
 }
 
-val JsSequence::Logits() const {
-  const float* logits = sequence_->logits();
+val JsSequence::LogitsAt(double i) const {
+  const float* logits = sequence_->logits(static_cast<size_t>(i));
   if (logits == nullptr) return val::null();
   return val(
       emscripten::typed_memory_view(sequence_->engine()->config().vocab_size, logits));
+}
+
+val JsSequence::Values() const {
+  return val(emscripten::typed_memory_view(sequence_->values().size(),
+                                           sequence_->values().data()));
 }
 
 val JsSequence::LogProbabilities(double count) {
@@ -106,6 +112,7 @@ EMSCRIPTEN_BINDINGS(kvasm_sequence) {
       .field("code", &JsStatus::code)
       .field("message", &JsStatus::message);
   emscripten::value_object<JsSequenceOptions>("SequenceOptions")
+      .field("output", &JsSequenceOptions::output)
       .field("cache", &JsSequenceOptions::cache)
       .field("temperature", &JsSequenceOptions::temperature)
       .field("topK", &JsSequenceOptions::top_k)
@@ -130,10 +137,14 @@ EMSCRIPTEN_BINDINGS(kvasm_sequence) {
       .function("reused", &JsSequence::Reused)
       .function("ids", &JsSequence::Ids)
       .function("logits", &JsSequence::Logits)
+      .function("logitsAt", &JsSequence::LogitsAt)
+      .function("logitsCount", &JsSequence::LogitsCount)
+      .function("values", &JsSequence::Values)
       .function("logProbabilities", &JsSequence::LogProbabilities)
       .function("append", &JsSequence::Append)
       .function("truncate", &JsSequence::Truncate)
       .function("fork", &JsSequence::Fork, allow_raw_pointers())
+      .function("forkAndRedraw", &JsSequence::ForkAndRedraw, allow_raw_pointers())
       .function("save", &JsSequence::Save)
       .function("takeSaved", &JsSequence::TakeSaved);
 }

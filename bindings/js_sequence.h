@@ -17,6 +17,7 @@
 namespace kvasm {
 
 struct JsSequenceOptions {
+  int output;
   int cache;
   double temperature;
   double top_k;
@@ -48,13 +49,19 @@ class JsSequence {
   double Computed() const { return ToJs(sequence_->computed()); }
   double Reused() const { return ToJs(sequence_->reused()); }
   emscripten::val Ids() const;
-  emscripten::val Logits() const;
+  emscripten::val Logits() const { return LogitsAt(0); }
+  emscripten::val LogitsAt(double i) const;
+  double LogitsCount() const { return ToJs(sequence_->logits_count()); }
+  emscripten::val Values() const;
   // [log-probability of the last token drawn,
   //  for each of the `count` likeliest: id, log-probability].
   emscripten::val LogProbabilities(double count);
   JsStatus Append(const emscripten::val& ids, const JsSequenceOptions& options);
   JsStatus Truncate(double size);
   JsSequence* Fork() const { return new JsSequence(sequence_->Fork()); }
+  JsSequence* ForkAndRedraw(const JsSequenceOptions& options) const {
+    return new JsSequence(sequence_->ForkAndRedraw(FromJs(options)));
+  }
   JsStatus Save();
   emscripten::val TakeSaved();
 

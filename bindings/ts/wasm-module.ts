@@ -107,7 +107,19 @@ export interface WasmLoader {
 
 export const wasmCacheStrategies = { block: 0, concat: 1, none: 2 } as const;
 
+/** What a sequence is computed for. */
+export const wasmOutputs = {
+  tokens: 0,
+  lastLogits: 1,
+  allLogits: 2,
+  logProbabilities: 3,
+  lastHidden: 4,
+  meanHidden: 5,
+} as const;
+
 export interface WasmSequenceOptions {
+  /** One of wasmOutputs. All but `tokens` take the block cache. */
+  readonly output: number;
   /** One of wasmCacheStrategies. */
   readonly cache: number;
   /** 0 is greedy. */
@@ -139,7 +151,7 @@ export interface WasmSequenceOptions {
 }
 
 /** The second of the three numbers of an event. */
-export const wasmEventKinds = { prefill: 0, token: 1, failed: 2 } as const;
+export const wasmEventKinds = { prefill: 0, token: 1, failed: 2, done: 3 } as const;
 
 export interface WasmEngine {
   config(): WasmConfig;
@@ -193,6 +205,17 @@ export interface WasmSequence {
   /** [vocabSize]: what the last token was drawn from, if that was in the last step. A view, as of `step`. */
   logits(): Float32Array | null;
   /**
+   * [vocabSize]: of lastLogits and allLogits, those of the last logitsCount() of the ids that are computed, if that was in
+   * the last step; null beyond. A view, as of `step`.
+   */
+  logitsAt(i: number): Float32Array | null;
+  logitsCount(): number;
+  /**
+   * Of logProbabilities: of the second id, the third, ..., as far as they are computed. Of the hidden states, when done:
+   * [nEmbd]. A view, as of `step`.
+   */
+  values(): Float64Array;
+  /**
    * The log-probability of the last token drawn; then the id and the log-probability of each of the `count` likeliest. While
    * logits() is not null; `count` at most the ids that may be drawn. A view, as of `step`.
    */
@@ -203,6 +226,11 @@ export interface WasmSequence {
   truncate(size: number): WasmStatus;
   /** A paused copy that shares the blocks. Check its status(). */
   fork(): WasmSequence;
+  /**
+   * A copy that draws the last token, its last id, anew from the same logits, by options of its own. While logits() is not
+   * null; not paused. Check its status().
+   */
+  forkAndRedraw(options: WasmSequenceOptions): WasmSequence;
   /** Serialises ids and cache; if ok, `takeSaved` gives the bytes, once, as a copy. */
   save(): WasmStatus;
   takeSaved(): Uint8Array<ArrayBuffer>;

@@ -29,6 +29,7 @@ export const ENGINE_DEFAULTS = {
 
 /** Greedy. */
 export const SEQUENCE_DEFAULTS = {
+  output: 0,
   cache: strategies.block,
   temperature: 0,
   topK: 0,

@@ -117,14 +117,19 @@ Status Engine::AddRows(Sequence* sequence, size_t max_rows) {
   KvCache& cache = sequence->cache_;
   if (cache.tokens() == 0) KVASM_RETURN_IF_ERROR(sequence->Admit());
   const size_t pending = sequence->ids_.size() - sequence->computed_;
-  const size_t count = std::min(pending, max_rows);
+  size_t count = std::min(pending, max_rows);
+  if (sequence->NeedsLogits(sequence->computed_)) {
+    count = std::min(count, options_.max_batch - logit_rows_.size());
+  }
   KVASM_RETURN_IF_ERROR(cache.Extend(count));
+  const Share share = {sequence, rows_.size(), count, logit_rows_.size(), 0};
   for (size_t i = 0; i < count; ++i) {
     const size_t position = sequence->computed_ + i;
+    if (sequence->NeedsLogits(position)) logit_rows_.push_back(rows_.size());
     rows_.push_back({sequence->ids_[position], position, &cache});
   }
-  if (count == pending) logit_rows_.push_back(rows_.size() - 1);
-  shares_.push_back({sequence, count});
+  shares_.push_back(share);
+  shares_.back().logits_rows = logit_rows_.size() - share.first_logits_row;
   return OkStatus();
 }
 
@@ -175,12 +180,10 @@ bool Engine::SetBackYoungestBut(const Sequence* sequence) {
 void Engine::RunBatch() {
   if (rows_.empty()) return;
   model_.Forward(rows_, logit_rows_);
-  size_t logits_row = 0;
   for (const Share& share : shares_) {
-    share.sequence->AfterCompute(share.count);
-    events_.push_back(share.sequence->computed_ < share.sequence->ids_.size()
-                          ? StepEvent{share.sequence, StepEvent::Kind::kPrefill, 0}
-                          : share.sequence->Draw(logits_row++));
+    share.sequence->AfterCompute(share.rows);
+    events_.push_back(share.sequence->TakeOutput(
+        share.first_row, share.rows, share.first_logits_row, share.logits_rows));
   }
 }
 
@@ -247,6 +250,7 @@ std::span<const StepEvent> Engine::Step() {
   bool has_batch = false;
   for (Sequence* sequence : sequences_) {
     sequence->logits_row_ = Sequence::kNoLogits;
+    sequence->logits_count_ = 0;
     if (!sequence->has_work()) continue;
     Status status = sequence->HandleOverflow();
     if (!status.ok()) events_.push_back(sequence->Fail(std::move(status)));

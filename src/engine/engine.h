@@ -61,6 +61,7 @@ struct StepEvent {
     kPrefill,  // Some of its tokens were computed, and more are to come.
     kToken,    // It drew `token`.
     kFailed,   // It is spent; its status() says why.
+    kDone,     // All of its tokens were computed, and it is to draw none.
   };
   Sequence* sequence;
   Kind kind;
@@ -143,7 +144,10 @@ class Engine {
   // A sequence's share of the batch under way.
   struct Share {
     Sequence* sequence;
-    size_t count;
+    size_t first_row;
+    size_t rows;
+    size_t first_logits_row;
+    size_t logits_rows;
   };
   std::vector<Share> shares_;
   std::vector<BatchRow> rows_;

@@ -16,12 +16,15 @@ Sequence::Sequence(Engine* engine, CacheStrategy strategy)
 }
 
 Sequence::~Sequence() {
-  // What a finished sequence has computed may serve a later one.
+  LeaveToLaterOnes();
+  engine_->Unregister(this);
+}
+
+void Sequence::LeaveToLaterOnes() {
   if (engine_->tree_ && reuse_prefix_ && cache_.tokens() > 0) {
     engine_->tree_->Insert(std::span(ids_).first(computed_), cache_,
                            /*with_last=*/true);
   }
-  engine_->Unregister(this);
 }
 
 Status Sequence::Configure(const SequenceOptions& options) {
@@ -33,10 +36,15 @@ Status Sequence::Configure(const SequenceOptions& options) {
                       ", but must be less than half the context of " +
                       std::to_string(engine_->context_length()) + " tokens");
   }
+  if (options.output != Output::kTokens && strategy_ != CacheStrategy::kBlock) {
+    return Status(StatusCode::kInvalidArgument,
+                  "only tokens can be had of sequences without the block cache");
+  }
   const size_t vocab_size = engine_->config().vocab_size;
   sampler_.emplace(options.sampler, options.vocab_limit == 0
                                         ? vocab_size
                                         : std::min(options.vocab_limit, vocab_size));
+  output_ = options.output;
   overflow_ = options.overflow;
   n_keep_ = options.n_keep;
   reuse_prefix_ = options.reuse_prefix;
@@ -48,8 +56,8 @@ size_t Sequence::remaining() const {
   return engine_->context_length() + 1 - ids_.size();
 }
 
-const float* Sequence::logits() const {
-  return logits_row_ == kNoLogits ? nullptr : engine_->model_.logits(logits_row_);
+const float* Sequence::logits(size_t i) const {
+  return i < logits_count_ ? engine_->model_.logits(logits_row_ + i) : nullptr;
 }
 
 float Sequence::LogProbabilities(std::span<TokenLogProbability> top) const {
@@ -74,8 +82,15 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
   if (strategy_ == CacheStrategy::kBlock) {
     KVASM_RETURN_IF_ERROR(engine_->CheckFits(size));
   }
+  if ((options.output != Output::kTokens || output_ != Output::kTokens) &&
+      !ids_.empty()) {
+    return Status(StatusCode::kInvalidArgument,
+                  "only sequences that draw tokens go on with more of them");
+  }
   KVASM_RETURN_IF_ERROR(Configure(options));
+  logits_count_ = 0;
   ids_.insert(ids_.end(), ids.begin(), ids.end());
+  ClearValues();
   sampler_->AddPrompt(ids_);
   drawn_ = 0;
   // A pass over the whole sequence that is under way was to end sooner.
@@ -88,11 +103,16 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
 }
 
 Status Sequence::Truncate(size_t size) {
+  if (output_ != Output::kTokens) {
+    return Status(StatusCode::kInvalidArgument,
+                  "only sequences that draw tokens can be rolled back");
+  }
   if (size > ids_.size()) {
     return Status(StatusCode::kInvalidArgument,
                   "cannot roll back to " + std::to_string(size) + " of " +
                       std::to_string(ids_.size()) + " tokens");
   }
+  logits_count_ = 0;
   for (; ids_.size() > size; ids_.pop_back()) {
     if (sampler_) sampler_->Remove(ids_.back(), drawn_ > 0);
     if (drawn_ > 0) --drawn_;
@@ -110,9 +130,9 @@ void Sequence::RollBack(size_t computed) {
 }
 
 StatusOr<std::unique_ptr<Sequence>> Sequence::Fork() const {
-  if (strategy_ != CacheStrategy::kBlock) {
+  if (strategy_ != CacheStrategy::kBlock || output_ != Output::kTokens) {
     return Status(StatusCode::kInvalidArgument,
-                  "only sequences with the block cache can fork");
+                  "only sequences that draw tokens with the block cache can fork");
   }
   std::unique_ptr<Sequence> fork(new Sequence(engine_, strategy_));
   fork->ids_.assign(ids_.begin(), ids_.end());
@@ -128,10 +148,33 @@ StatusOr<std::unique_ptr<Sequence>> Sequence::Fork() const {
   return fork;
 }
 
+StatusOr<std::unique_ptr<Sequence>> Sequence::ForkAndRedraw(
+    const SequenceOptions& options) const {
+  if (output_ != Output::kTokens || options.output != Output::kTokens ||
+      logits_count_ == 0) {
+    return Status(StatusCode::kInvalidArgument,
+                  "the last step has drawn no token for this sequence");
+  }
+  StatusOr<std::unique_ptr<Sequence>> fork = Fork();
+  if (!fork.ok()) return fork;
+  Sequence& copy = **fork;
+  copy.ids_.pop_back();
+  KVASM_RETURN_IF_ERROR(copy.Configure(options));
+  copy.sampler_->AddPrompt(copy.ids_);
+  copy.drawn_ = 0;
+  copy.reused_ = reused_;
+  copy.admitted_ = true;
+  copy.paused_ = false;
+  copy.Draw(logits_row_);
+  if (!copy.status_.ok()) return copy.status_;
+  return fork;
+}
+
 void Sequence::SetBack() {
   cache_.Clear();
   own_.reset();
   computed_ = 0;
+  ClearValues();
 }
 
 Status Sequence::HandleOverflow() {
@@ -151,7 +194,7 @@ Status Sequence::HandleOverflow() {
 }
 
 Status Sequence::Admit() {
-  PrefixTree* tree = reuse_prefix_ ? engine_->tree_.get() : nullptr;
+  PrefixTree* tree = reuse_prefix_ && !NeedsAllRows() ? engine_->tree_.get() : nullptr;
   // Matched first: what is matched is held, and cannot be given up to make room for the
   // rest.
   if (tree) computed_ = tree->Match(ids_, &cache_);
@@ -185,6 +228,7 @@ void Sequence::AfterCompute(size_t count) {
 
 StepEvent Sequence::Draw(size_t logits_row) {
   logits_row_ = logits_row;
+  logits_count_ = 1;
   const StatusOr<int32_t> token = sampler_->Sample(logits());
   if (!token.ok()) return Fail(token.status());
   ids_.push_back(token.value());

@@ -36,7 +36,20 @@ enum class Overflow {
            // compute them anew from position 0.
 };
 
+// What a sequence is computed for. All but kTokens take the block cache, are done when
+// all of their ids are computed, and then hold none of it: they can be read, but not be
+// changed, forked or saved.
+enum class Output {
+  kTokens,            // To draw tokens after its ids.
+  kLastLogits,        // The logits after its last id,
+  kAllLogits,         // or after each of them.
+  kLogProbabilities,  // Of each id but the first, after those before it.
+  kLastHidden,        // The final hidden state, after ln_f, of its last id,
+  kMeanHidden,        // or the mean of all of them.
+};
+
 struct SequenceOptions {
+  Output output = Output::kTokens;
   CacheStrategy cache = CacheStrategy::kBlock;
   SamplerOptions sampler;
   // Only ids below this are drawn; 0: the whole vocabulary.
@@ -73,9 +86,16 @@ class Sequence {
   // needs no position of its own. No limit for Overflow::kShift.
   size_t remaining() const;
 
-  // [vocab_size]: what the last token was drawn from. Valid until the next
-  // Engine::Step.
-  const float* logits() const;
+  // [vocab_size]: what the last token was drawn from, or what kLastLogits or kAllLogits
+  // ask for: the last logits_count() of the ids computed have logits(0), logits(1), ...
+  // Null beyond. Valid until the next Engine::Step, or change of the sequence.
+  const float* logits(size_t i = 0) const;
+  size_t logits_count() const { return logits_count_; }
+
+  // For Output::kLogProbabilities, of ids()[1], ids()[2], ..., as far as they are
+  // computed; those that may not be drawn have the probability 0. For kLastHidden and
+  // kMeanHidden, when done: [n_embd].
+  std::span<const double> values() const { return values_; }
 
   // The log-probability of the last token drawn, and in `top` those of the likeliest:
   // what the model says, before temperature and any other option, about the ids that
@@ -98,6 +118,12 @@ class Sequence {
 
   // A paused copy that shares every block of the cache.
   StatusOr<std::unique_ptr<Sequence>> Fork() const;
+
+  // A copy that draws the last token anew, from the same logits by options of its own:
+  // another completion of the same prompt, which is not computed again. Only while
+  // logits() are valid; not paused.
+  StatusOr<std::unique_ptr<Sequence>> ForkAndRedraw(
+      const SequenceOptions& options) const;
 
   // The ids and the cache as bytes, for Restore on an engine with the same model and
   // options.
@@ -128,7 +154,13 @@ class Sequence {
 
   Status Configure(const SequenceOptions& options);
   bool has_work() const { return status_.ok() && !paused_ && computed_ < ids_.size(); }
-  bool is_decoding() const { return ids_.size() - computed_ == 1 && computed_ > 0; }
+  bool is_decoding() const {
+    return output_ == Output::kTokens && ids_.size() - computed_ == 1 && computed_ > 0;
+  }
+  // Whether what is asked for needs the logits after the id at `position`.
+  bool NeedsLogits(size_t position) const;
+  // Whether all ids have to be computed, none taken over from another sequence.
+  bool NeedsAllRows() const;
   // Makes room at the end of the context, if it is full. An error ends the sequence.
   Status HandleOverflow();
   // Forgets what was computed beyond the first `computed` ids, or all, where the window
@@ -140,7 +172,16 @@ class Sequence {
   // rest.
   Status Admit();
   void AfterCompute(size_t count);
+  // What a finished sequence has computed may serve a later one.
+  void LeaveToLaterOnes();
   StepEvent Draw(size_t logits_row);
+  // What the forward pass has computed for the last ids: `rows` of the batch from
+  // `first_row` on, with `logits_count` rows of logits from `logits_row` on.
+  StepEvent TakeOutput(size_t first_row, size_t rows, size_t logits_row,
+                       size_t logits_count);
+  StepEvent TakeLogProbabilities(size_t rows, size_t logits_row, size_t logits_count);
+  void ClearValues();
+  StepEvent PrefillOrDone();
   StepEvent Fail(Status status);
   // For the textbook strategies: replaces the cache by one with room for exactly
   // `tokens`.
@@ -149,6 +190,7 @@ class Sequence {
   Engine* engine_;
   uint32_t id_;
   CacheStrategy strategy_;
+  Output output_ = Output::kTokens;
   Overflow overflow_ = Overflow::kStop;
   size_t n_keep_ = 0;
   bool reuse_prefix_ = true;
@@ -161,6 +203,8 @@ class Sequence {
   size_t drawn_ = 0;       // How many of the last ids were drawn since the last Append.
   bool admitted_ = false;  // Since the last Append.
   size_t logits_row_ = kNoLogits;
+  size_t logits_count_ = 0;
+  std::vector<double> values_;
   KvCache cache_;  // In the engine's pool; empty for the textbook strategies.
   std::unique_ptr<OwnCache> own_;
   std::optional<Sampler> sampler_;

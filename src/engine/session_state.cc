@@ -46,9 +46,9 @@ Status Refuse(const char* why) {
 }  // namespace
 
 StatusOr<std::vector<uint8_t>> Sequence::Save() const {
-  if (strategy_ != CacheStrategy::kBlock) {
+  if (strategy_ != CacheStrategy::kBlock || output_ != Output::kTokens) {
     return Status(StatusCode::kInvalidArgument,
-                  "only sequences with the block cache can be saved");
+                  "only sequences that draw tokens with the block cache can be saved");
   }
   const Header header = {kMagic,
                          kVersion,

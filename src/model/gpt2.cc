@@ -153,6 +153,11 @@ void Gpt2::ComputeLogits(std::span<const size_t> logit_rows,
            weights_->lm_head_bias.data(), logits_.data());
 }
 
+const float* Gpt2::FinalHidden(size_t row) {
+  Normalize(x_.data() + row * PaddedSize(config().n_embd), 1, weights_->ln_f);
+  return norm_.data();
+}
+
 void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit_rows,
                    ForwardObserver* observer) {
   assert(rows.size() <= max_rows_ && logit_rows.size() <= max_logit_rows_);

@@ -66,6 +66,10 @@ class Gpt2 {
   void Forward(std::span<const BatchRow> rows, std::span<const size_t> logit_rows,
                ForwardObserver* observer = nullptr);
 
+  // [n_embd]: the final hidden state, after ln_f, of one of the rows of the last
+  // Forward. Valid until the next call of this or of Forward.
+  const float* FinalHidden(size_t row);
+
   // [vocab_size]
   const float* logits(size_t i) const {
     return logits_.data() + i * PaddedSize(config().vocab_size);

@@ -29,6 +29,7 @@ struct Operation {
     kAppend,
     kPause,
     kSaveAndRestore,
+    kRedraw,
     kCount,
   };
   Kind kind;
@@ -38,8 +39,8 @@ struct Operation {
 };
 
 std::string ToString(const std::vector<Operation>& operations) {
-  static const char* const kNames[] = {"start",    "step",   "drop",  "fork",
-                                       "truncate", "append", "pause", "save"};
+  static const char* const kNames[] = {"start",  "step",  "drop", "fork",  "truncate",
+                                       "append", "pause", "save", "redraw"};
   std::ostringstream out;
   for (const Operation& o : operations) {
     out << "  {" << kNames[static_cast<size_t>(o.kind)] << ", which " << o.which
@@ -104,6 +105,7 @@ class World {
     std::unique_ptr<Sequence> sequence;
     std::vector<int32_t> ids;  // Before its next token.
     size_t drawn = 0;
+    bool draws_tokens = true;
     std::vector<std::pair<size_t, Logits>> observed;  // By the number of ids before.
   };
 
@@ -134,6 +136,10 @@ class World {
       options.n_keep = Uniform(random, 0, options_.context_length / 2 - 1);
     }
     options.reuse_prefix = Uniform(random, 0, 5) != 0;
+    if (options.cache == CacheStrategy::kBlock && Uniform(random, 0, 5) == 0) {
+      options.output =
+          Uniform(random, 0, 1) == 0 ? Output::kAllLogits : Output::kLastLogits;
+    }
     options.sampler.seed = o.seed;
     if (Uniform(random, 0, 2) == 0) options.sampler.temperature = 0;
     if (Uniform(random, 0, 2) == 0) options.sampler.penalties.repetition = 1.5f;
@@ -144,9 +150,11 @@ class World {
 
   void Apply(const Operation& o) {
     if (o.kind == Operation::Kind::kStart) {
-      auto sequence = engine_->StartSequence(Prompt(o), Options(o));
+      const SequenceOptions options = Options(o);
+      auto sequence = engine_->StartSequence(Prompt(o), options);
       if (sequence.ok()) {
         Add(std::move(*sequence));
+        players_.back().draws_tokens = options.output == Output::kTokens;
       } else if (sequence.status().code() != StatusCode::kOutOfMemory) {
         Fail("start: " + sequence.status().message());
       }
@@ -169,6 +177,7 @@ class World {
         break;
       }
       case Operation::Kind::kTruncate:
+        if (!player.draws_tokens) break;
         Verify(player);
         if (!sequence->Truncate(o.amount % (sequence->ids().size() + 1)).ok()) {
           Fail("truncate refused");
@@ -179,9 +188,24 @@ class World {
         // Before the ids are taken over: a shift may have replaced them without a word.
         Verify(player);
         TestRandom random(o.seed);
+        SequenceOptions options = Options(o);
+        options.output = Output::kTokens;
         const Status status = sequence->Append(
-            RandomIds(random, o.amount % 20, engine_->config().vocab_size), Options(o));
+            RandomIds(random, o.amount % 20, engine_->config().vocab_size), options);
         if (status.ok()) Resync(player);
+        break;
+      }
+      case Operation::Kind::kRedraw: {
+        SequenceOptions options = Options(o);
+        options.output = Output::kTokens;
+        auto fork = sequence->ForkAndRedraw(options);
+        if (!fork.ok()) break;
+        Add(std::move(*fork));
+        Player& added = players_.back();
+        const float* logits = added.sequence->logits();
+        added.observed.emplace_back(
+            added.ids.size() - 1,
+            Logits(logits, logits + engine_->config().vocab_size));
         break;
       }
       case Operation::Kind::kPause:
@@ -221,8 +245,10 @@ class World {
 
   // The bits of everything drawn since the last time.
   void Verify(Player& player) {
-    if (player.observed.empty()) return;
-    const size_t size = player.observed.back().first;
+    // A sequence that was set back has computed some of its rows of logits again.
+    size_t size = 0;
+    for (const auto& [ids, logits] : player.observed) size = std::max(size, ids);
+    if (size == 0) return;
     const auto expected = UncachedLogits(
         reference_->weights(),
         {player.ids.begin(), player.ids.begin() + static_cast<std::ptrdiff_t>(size)},
@@ -258,12 +284,14 @@ class World {
         player.ids.assign(sequence->ids().begin(),
                           sequence->ids().end() - static_cast<std::ptrdiff_t>(drawn));
       }
-      if (drawn == 0) continue;
-      player.observed.emplace_back(
-          player.ids.size(), Logits(sequence->logits(),
-                                    sequence->logits() + engine_->config().vocab_size));
-      player.ids.push_back(event.token);
-      ++player.drawn;
+      for (size_t i = 0; i < sequence->logits_count(); ++i) {
+        const float* logits = sequence->logits(i);
+        player.observed.emplace_back(
+            sequence->computed() - sequence->logits_count() + i + 1,
+            Logits(logits, logits + engine_->config().vocab_size));
+      }
+      if (drawn > 0) player.ids.push_back(event.token);
+      if (drawn > 0 || event.kind == StepEvent::Kind::kDone) ++player.drawn;
     }
     return !events.empty();
   }

@@ -71,6 +71,38 @@ TEST_P(SessionTest, ANewTurnComputesOnlyWhatIsNew) {
   DrawAndCheck(chat.get(), 5);
 }
 
+TEST_P(SessionTest, PenaltiesAreThoseOfAColdRunOnTheSameIdsAfterATurnOrARollBack) {
+  const SequenceOptions options = {
+      .sampler = {.temperature = 0,
+                  .penalties = {.repetition = 1.3f, .frequency = 2, .presence = 1}}};
+  const auto draw = [](Sequence* sequence, size_t count) {
+    for (size_t i = 0; i < count; ++i) NextToken(sequence);
+    return std::vector<int32_t>(sequence->ids().begin(), sequence->ids().end());
+  };
+  auto chat = std::move(*engine_->StartSequence(Ids(10), options));
+  draw(chat.get(), 8);
+  // What an earlier turn has drawn is prompt to the next.
+  ASSERT_TRUE(chat->Append(Ids(3), options).ok());
+  const std::vector<int32_t> turn(chat->ids().begin(), chat->ids().end());
+  // A fork goes on with the counts of its original.
+  const auto half = draw(chat.get(), 6);
+  auto fork = std::move(*chat->Fork());
+  const auto whole = draw(chat.get(), 6);
+  chat->set_paused(true);
+  fork->set_paused(false);
+  EXPECT_EQ(draw(fork.get(), 6), whole);
+  fork.reset();
+  auto cold = std::move(*engine_->StartSequence(turn, options));
+  EXPECT_EQ(draw(cold.get(), 12), whole);
+  // Ids that are rolled back do not count any more, those that stay do, as prompt.
+  ASSERT_TRUE(cold->Truncate(half.size()).ok());
+  ASSERT_TRUE(cold->Append({}, options).ok());
+  const auto again = draw(cold.get(), 6);
+  cold.reset();
+  auto colder = std::move(*engine_->StartSequence(half, options));
+  EXPECT_EQ(draw(colder.get(), 6), again);
+}
+
 TEST_P(SessionTest, AnAppendThatDoesNotFitChangesNothing) {
   auto chat = std::move(*engine_->StartSequence(Ids(20), {}));
   DrawAndCheck(chat.get());

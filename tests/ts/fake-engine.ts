@@ -8,6 +8,7 @@ import {
   type WasmSequenceOptions,
   type WasmStatus,
   wasmEventKinds,
+  wasmOutputs,
 } from '../../bindings/ts/wasm-module.js';
 import { type FakeWasm, ok } from './fake-wasm-module.js';
 
@@ -191,10 +192,15 @@ export class FakeSequence implements WasmSequence {
     const chunk = fake.options.prefillChunk ?? 4;
     this.#computed = Math.min(this.#ids.length, this.#computed + chunk);
     if (this.#computed < this.#ids.length) return [wasmEventKinds.prefill, 0];
+    const draws = this.#options?.output === wasmOutputs.tokens;
+    return draws ? [wasmEventKinds.token, this.draw()] : [wasmEventKinds.done, 0];
+  }
+
+  draw(): number {
     if (!this.#options) throw new Error('A restored sequence needs options');
-    const next = (fake.options.nextToken ?? mix)(this.#ids, this.#options);
+    const next = (this.#engine.fake.options.nextToken ?? mix)(this.#ids, this.#options);
     this.#ids.push(next);
-    return [wasmEventKinds.token, next];
+    return next;
   }
 
   fail(status: WasmStatus): void {
@@ -242,7 +248,19 @@ export class FakeSequence implements WasmSequence {
   }
 
   logits(): Float32Array {
-    throw new Error('the package reads no logits yet');
+    throw new Error('the package reads them row by row');
+  }
+
+  logitsAt(): Float32Array | null {
+    return null;
+  }
+
+  logitsCount(): number {
+    return 0;
+  }
+
+  values(): Float64Array {
+    return new Float64Array();
   }
 
   /** Of a model that gives the token drawn half of it, and each later letter half of the rest. */
@@ -270,6 +288,16 @@ export class FakeSequence implements WasmSequence {
   fork(): WasmSequence {
     const fork = new FakeSequence(this.#engine);
     fork.restore([...this.#ids]);
+    return fork;
+  }
+
+  forkAndRedraw(options: WasmSequenceOptions): WasmSequence {
+    const fork = new FakeSequence(this.#engine);
+    const ids = this.#ids.slice(0, -1);
+    fork.append(Int32Array.from(ids), options);
+    fork.reuse(ids.length);
+    fork.draw();
+    fork.setPaused(false);
     return fork;
   }
 

@@ -124,6 +124,7 @@ describe('generate', () => {
       .generate('a', { ...options, ...penalties, minP: 0.1, logitBias, cache: 'none' })
       .result();
     expect(wasm.sequenceOptions[0]).toEqual({
+      output: 0,
       cache: 2,
       temperature: 0.5,
       topK: 3,

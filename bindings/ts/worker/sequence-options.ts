@@ -1,5 +1,5 @@
 import type { GenerateRequest } from '../protocol.js';
-import { type WasmSequenceOptions, wasmCacheStrategies } from '../wasm-module.js';
+import { type WasmSequenceOptions, wasmCacheStrategies, wasmOutputs } from '../wasm-module.js';
 import type { LoadedModel } from './load.js';
 
 /** A request's options as the core takes them. */
@@ -8,6 +8,7 @@ export function sequenceOptions(model: LoadedModel, request: GenerateRequest): W
   const { repetitionPenalty, frequencyPenalty, presencePenalty, logitBias } = request;
   const { vocabSize } = model.tokenizer;
   return {
+    output: wasmOutputs.tokens,
     cache: wasmCacheStrategies[cache],
     temperature,
     topK,
