@@ -20,6 +20,7 @@ export interface AttentionWeights {
   readonly tokens: Int32Array;
   /** Each token's text alone, with U+FFFD for a part of a character. */
   readonly texts: readonly string[];
+  /** Which layer, from 0 on. */
   readonly layer: number;
   /** The heads that `weights` has, in its order. */
   readonly heads: readonly number[];
