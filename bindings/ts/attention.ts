@@ -1,5 +1,5 @@
 import { checkInteger } from './checks.js';
-import { checkBoolean, checkNames } from './options.js';
+import { checkBoolean, checkNames } from './checks.js';
 import { promptIds } from './prompt.js';
 import type { AttentionRequest } from './protocol.js';
 import type { ModelConfig, Prompt } from './types.js';

@@ -124,6 +124,7 @@ export async function loadWorker(
   source: ModelSource,
   options: LoadOptions,
 ): Promise<LoadedEngine> {
+  const startedAt = performance.now();
   const cache = checkLoadOptions(options);
   const { signal, workerUrl } = options;
   signal?.throwIfAborted();
@@ -142,7 +143,7 @@ export async function loadWorker(
   signal?.addEventListener('abort', abort);
   try {
     const info = await Promise.race([client.load(request, options), aborted.promise]);
-    const loaded = { client, info };
+    const loaded = { client, info, loadTime: performance.now() - startedAt };
     unreachable.register(loaded, client);
     return loaded;
   } catch (error) {

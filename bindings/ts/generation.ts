@@ -4,6 +4,7 @@ import { InvalidArgumentError } from './errors.js';
 import { generateRequest } from './options.js';
 import { chunksAhead, type GenerateRequest, type GenerateSummary } from './protocol.js';
 import type {
+  Choice,
   EngineInfo,
   GenerateChunk,
   GenerateOptions,
@@ -21,12 +22,20 @@ export interface GenerationRun {
   /** Keeps the process alive until the promise has settled. */
   hold<T>(promise: Promise<T>): Promise<T>;
   readonly signal: AbortSignal | undefined;
+  /** How many completions there will be. */
+  readonly n: number;
+  /** Whether the result has the chunks, too. */
+  readonly keepsChunks: boolean;
+  /** Milliseconds that the engine took to load. */
+  readonly loadTime: number;
 }
 
 /** A Worker with a model in it. */
 export interface LoadedEngine {
   readonly client: WorkerClient;
   readonly info: EngineInfo;
+  /** Milliseconds. */
+  readonly loadTime: number;
 }
 
 /** The session that a run is to continue. */
@@ -43,31 +52,58 @@ export function startGeneration(
   options: GenerateOptions,
   session?: RunSession,
 ): Generation {
-  const { info } = loaded;
-  const { contextLength } = info;
-  const limits = {
-    vocabSize: info.config.vocabSize,
-    contextLength,
-    inSession: session !== undefined,
-  };
-  let request: GenerateRequest;
+  const { info, loadTime } = loaded;
+  let request: GenerateRequest | undefined;
   let refusal: unknown;
   try {
     // At once, so that the caller may change its arrays before the run starts.
-    request = generateRequest(prompt, options, limits);
+    request = generateRequest(prompt, options, { info, inSession: session !== undefined });
   } catch (error) {
     refusal = error;
   }
   return new WorkerGeneration({
     start(sink) {
-      if (refusal !== undefined) throw refusal;
+      if (!request) throw refusal;
       session?.check();
       // By `loaded`, which this run so keeps from being collected.
       return loaded.client.generate(request, session?.id, sink);
     },
     hold: promise => loaded.client.hold(promise),
-    signal: refusal === undefined ? options.signal : undefined,
+    signal: request && options.signal,
+    n: request?.n ?? 1,
+    keepsChunks: request?.logprobs !== undefined,
+    loadTime,
   });
+}
+
+/** A completion as far as its chunks have come. */
+class PartialChoice {
+  readonly #index: number;
+  readonly #keepsChunks: boolean;
+  #text = '';
+  readonly #tokens: number[] = [];
+  readonly #chunks: GenerateChunk[] = [];
+
+  constructor(index: number, keepsChunks: boolean) {
+    this.#index = index;
+    this.#keepsChunks = keepsChunks;
+  }
+
+  add(chunk: GenerateChunk): void {
+    this.#text += chunk.text;
+    this.#tokens.push(chunk.token);
+    if (this.#keepsChunks) this.#chunks.push(chunk);
+  }
+
+  finish({ finishReason, tail }: GenerateSummary['choices'][number]): Choice {
+    return {
+      index: this.#index,
+      text: this.#text + tail,
+      tokens: Int32Array.from(this.#tokens),
+      finishReason,
+      ...(this.#keepsChunks && { chunks: this.#chunks }),
+    };
+  }
 }
 
 type Outcome = { readonly result: GenerateResult } | { readonly error: unknown };
@@ -81,8 +117,7 @@ export class WorkerGeneration implements Generation {
   #chunks: GenerateChunk[] = [];
   #delivered = 0;
   #unreported = 0;
-  #text = '';
-  readonly #tokens: number[] = [];
+  readonly #choices: readonly PartialChoice[];
   #waiting: Deferred<IteratorResult<GenerateChunk, undefined>>[] = [];
   #outcome: Outcome | undefined;
   readonly #settled = new Deferred<GenerateResult>();
@@ -93,6 +128,10 @@ export class WorkerGeneration implements Generation {
 
   constructor(run: GenerationRun) {
     this.#run = run;
+    this.#choices = Array.from(
+      { length: run.n },
+      (_, index) => new PartialChoice(index, run.keepsChunks),
+    );
   }
 
   result(): Promise<GenerateResult> {
@@ -176,8 +215,7 @@ export class WorkerGeneration implements Generation {
 
   #receive(chunk: GenerateChunk): void {
     if (this.#outcome) return;
-    this.#text += chunk.text;
-    this.#tokens.push(chunk.token);
+    this.#choices[chunk.index]?.add(chunk);
     const waiting = this.#waiting.shift();
     if (waiting) {
       this.#reportTaken();
@@ -194,10 +232,13 @@ export class WorkerGeneration implements Generation {
     this.#unreported = 0;
   }
 
-  #finish({ tail, ...summary }: GenerateSummary): void {
-    this.#settle({
-      result: { text: this.#text + tail, tokens: Int32Array.from(this.#tokens), ...summary },
-    });
+  #finish(summary: GenerateSummary): void {
+    const choices = this.#choices.map((choice, index) =>
+      choice.finish(summary.choices[index] ?? { finishReason: 'length', tail: '' }),
+    );
+    const [{ index: _, ...first }] = choices as [Choice, ...Choice[]];
+    const timings = { load: this.#run.loadTime, ...summary.timings };
+    this.#settle({ result: { ...first, ...summary, choices, timings } });
   }
 
   /** The consumer wants no more chunks. */

@@ -1,9 +1,15 @@
-import { checkInteger, refuse } from './checks.js';
-import { closestName, describe } from './describe.js';
+import {
+  checkBoolean,
+  checkInteger,
+  checkName,
+  checkNames,
+  checkSignal,
+  refuse,
+} from './checks.js';
 import { checkDownloadOptions, downloadOptionNames } from './download-options.js';
-import { InvalidArgumentError } from './errors.js';
 import { promptIds } from './prompt.js';
 import type { CacheOptions, GenerateRequest } from './protocol.js';
+import { samplingRequest } from './sampling-options.js';
 import type {
   EngineInfo,
   GenerateOptions,
@@ -26,7 +32,10 @@ const generateOptionNames = [
   'logitBias',
   'seed',
   'logprobs',
+  'stop',
   'stopTokens',
+  'echo',
+  'n',
   'allowSpecial',
   'cache',
   'overflow',
@@ -52,6 +61,8 @@ const loadOptionNames = [
   'workerUrl',
 ] as const satisfies readonly (keyof LoadOptions)[];
 
+const mostChoices = 128;
+
 // The largest that WebAssembly takes as an int.
 const largestInt = 2 ** 31 - 1;
 
@@ -60,9 +71,9 @@ const variants = { simd: true, 'relaxed-simd': true } satisfies Record<Variant, 
 const overflows = { stop: true, shift: true, error: true } satisfies Record<Overflow, true>;
 
 /** What a request has to fit. */
-export interface RequestLimits extends Pick<EngineInfo, 'contextLength'> {
-  readonly vocabSize: number;
-  /** Sessions may go on without a prompt, and have one cache strategy. */
+export interface RequestLimits {
+  readonly info: Pick<EngineInfo, 'config' | 'contextLength' | 'defaults' | 'endOfText'>;
+  /** Sessions may go on without a prompt, and have one cache strategy, and one completion. */
   readonly inSession: boolean;
 }
 
@@ -73,35 +84,25 @@ export interface RequestLimits extends Pick<EngineInfo, 'contextLength'> {
 export function generateRequest(
   prompt: Prompt,
   options: GenerateOptions,
-  { vocabSize, contextLength, inSession }: RequestLimits,
+  { info, inSession }: RequestLimits,
 ): GenerateRequest {
   checkNames('generate', options, generateOptionNames);
   checkSignal(options.signal);
-  const { maxTokens, temperature = 1, topK = 0, topP = 1, logprobs, stopTokens } = options;
-  const { seed = randomSeed(), cache = 'block', allowSpecial = false } = options;
-  const { overflow = 'stop', nKeep = 0, reusePrefix = true } = options;
+  const { contextLength, defaults, endOfText } = info;
+  const { vocabSize } = info.config;
+  const { maxTokens = defaults.maxTokens, allowSpecial = false, echo = false, n = 1 } = options;
+  const { cache = 'block', overflow = 'stop', nKeep = 0, reusePrefix = true } = options;
+  const endIds = endOfText === undefined ? [] : [endOfText];
+  const { logprobs, stop = [], stopTokens = defaults.stopTokens ?? endIds } = options;
   if (maxTokens !== undefined) checkInteger('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER);
-  if (!(isFloat(temperature) && temperature >= 0)) {
-    refuse('temperature', temperature, 'a finite number of at least 0');
-  }
-  const { minP = 0, repetitionPenalty = 1, frequencyPenalty = 0 } = options;
-  const { presencePenalty = 0, logitBias = {} } = options;
-  checkInteger('topK', topK, 0, Number.MAX_SAFE_INTEGER);
-  if (!(isFloat(topP) && Math.fround(topP) > 0 && topP <= 1)) {
-    refuse('topP', topP, 'a number above 0 and up to 1');
-  }
-  if (!(isFloat(minP) && minP >= 0 && minP <= 1)) refuse('minP', minP, 'a number from 0 to 1');
-  if (!(isFloat(repetitionPenalty) && Math.fround(repetitionPenalty) > 0)) {
-    refuse('repetitionPenalty', repetitionPenalty, 'a finite number above 0');
-  }
-  for (const [name, value] of Object.entries({ frequencyPenalty, presencePenalty })) {
-    if (!isFloat(value)) refuse(name, value, 'a finite number');
-  }
-  checkInteger('seed', seed, 0, Number.MAX_SAFE_INTEGER, '2^53 - 1');
   if (logprobs !== undefined) checkInteger('logprobs', logprobs, 0, Number.MAX_SAFE_INTEGER);
   checkBoolean('allowSpecial', allowSpecial);
+  checkBoolean('echo', echo);
   checkName('cache', cache, wasmCacheStrategies);
   if (inSession && cache !== 'block') refuse('cache', cache, "'block' in a session");
+  checkInteger('n', n, 1, mostChoices);
+  if (n > 1 && inSession) refuse('n', n, '1 in a session');
+  if (n > 1 && cache !== 'block') refuse('n', n, `1 with the cache '${cache}'`);
   checkName('overflow', overflow, overflows);
   checkInteger('nKeep', nKeep, 0, Number.MAX_SAFE_INTEGER);
   const mostKept = Math.max(Math.floor(contextLength / 2), 1) - 1;
@@ -113,17 +114,12 @@ export function generateRequest(
     prompt: promptIds(prompt, vocabSize, inSession),
     allowSpecial,
     maxTokens,
-    temperature,
-    topK: Math.min(topK, vocabSize),
-    topP,
-    minP,
-    repetitionPenalty,
-    frequencyPenalty,
-    presencePenalty,
-    logitBias: checkLogitBias(logitBias, vocabSize),
-    seed,
+    ...samplingRequest(options, defaults, vocabSize),
     logprobs,
-    stopTokens: stopTokens === undefined ? undefined : checkStopTokens(stopTokens),
+    stop: checkStop(stop),
+    stopTokens: checkStopTokens(stopTokens),
+    echo,
+    n,
     cache,
     overflow,
     nKeep,
@@ -168,32 +164,6 @@ export function checkLoadOptions(options: LoadOptions): CacheOptions {
   return { dtype, contextLength, window, kvDtype, kvBytes, prefixCache, prefillChunk };
 }
 
-export function checkNames(method: string, options: unknown, names: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new InvalidArgumentError(
-      `The options of ${method} must be an object, not ${describe(options)}.`,
-    );
-  }
-  for (const name of Object.keys(options)) {
-    if (!names.includes(name)) {
-      throw new InvalidArgumentError(
-        `${method} has no option ${describe(name)}; the closest is "${closestName(name, names)}", ` +
-          `of: ${names.join(', ')}.`,
-      );
-    }
-  }
-}
-
-export function checkBoolean(name: string, value: unknown): void {
-  if (typeof value !== 'boolean') refuse(name, value, 'true or false');
-}
-
-function checkName(option: string, value: unknown, names: object): void {
-  if (typeof value === 'string' && Object.hasOwn(names, value)) return;
-  const quoted = Object.keys(names).map(name => `'${name}'`);
-  refuse(option, value, quoted.join(' or '));
-}
-
 function checkStopTokens(ids: unknown): number[] {
   if (!Array.isArray(ids) && !ArrayBuffer.isView(ids)) {
     refuse('stopTokens', ids, 'an array of token ids');
@@ -205,40 +175,13 @@ function checkStopTokens(ids: unknown): number[] {
   });
 }
 
-function checkLogitBias(biases: unknown, vocabSize: number): [number, number][] {
-  if (typeof biases !== 'object' || biases === null || Array.isArray(biases)) {
-    refuse('logitBias', biases, 'an object of numbers by token id');
-  }
-  return Object.entries(biases).map(([key, bias]: [string, unknown]) => {
-    const token = /^\d+$/.test(key) ? Number(key) : Number.NaN;
-    if (!(token < vocabSize)) {
-      throw new InvalidArgumentError(
-        `logitBias must be by token ids from 0 to ${vocabSize - 1}, not ${describe(key)}.`,
-      );
-    }
-    if (bias !== -Infinity && !isFloat(bias)) {
-      refuse(`logitBias[${key}]`, bias, 'a finite number, or -Infinity');
-    }
-    return [token, Number(bias)];
+function checkStop(stop: unknown): string[] {
+  const texts: readonly unknown[] = Array.isArray(stop) ? stop : [stop];
+  return texts.map((text, index) => {
+    const name = Array.isArray(stop) ? `stop[${index}]` : 'stop';
+    if (typeof text !== 'string' || text === '') refuse(name, text, 'a text that is not empty');
+    // Generated text has no such halves.
+    if (/\p{Surrogate}/u.test(text)) refuse(name, text, 'a text without lone surrogates');
+    return text;
   });
-}
-
-/** Whether a value is a number that is finite as a 32-bit float, too. */
-function isFloat(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(Math.fround(value));
-}
-
-function checkSignal(signal: unknown): void {
-  // By shape, as a signal from another realm is no instance of this realm's class.
-  const usable =
-    typeof signal === 'object' &&
-    signal !== null &&
-    'aborted' in signal &&
-    'addEventListener' in signal;
-  if (signal !== undefined && !usable) refuse('signal', signal, 'an AbortSignal');
-}
-
-function randomSeed(): number {
-  const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
-  return (high & 0x1f_ffff) * 2 ** 32 + low;
 }

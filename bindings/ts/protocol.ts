@@ -4,6 +4,7 @@ import { errorFor, type KvasmError, type KvasmErrorCode } from './errors.js';
 import type {
   CacheStrategy,
   EngineInfo,
+  FinishReason,
   GenerateChunk,
   GenerateResult,
   KvDtype,
@@ -79,11 +80,8 @@ export interface CacheOptions {
   readonly prefillChunk: number;
 }
 
-export interface GenerateRequest {
-  /** May be empty in a session. */
-  readonly prompt: string | Int32Array;
-  readonly allowSpecial: boolean;
-  readonly maxTokens: number | undefined;
+/** How tokens are drawn, checked and with defaults filled in. */
+export interface SamplingRequest {
   readonly temperature: number;
   readonly topK: number;
   readonly topP: number;
@@ -93,8 +91,21 @@ export interface GenerateRequest {
   readonly presencePenalty: number;
   readonly logitBias: readonly (readonly [token: number, bias: number])[];
   readonly seed: number;
+}
+
+export interface PromptRequest {
+  /** May be empty in a session. */
+  readonly prompt: string | Int32Array;
+  readonly allowSpecial: boolean;
+}
+
+export interface GenerateRequest extends PromptRequest, SamplingRequest {
+  readonly maxTokens: number | undefined;
   readonly logprobs: number | undefined;
-  readonly stopTokens: readonly number[] | undefined;
+  readonly stop: readonly string[];
+  readonly stopTokens: readonly number[];
+  readonly echo: boolean;
+  readonly n: number;
   readonly cache: CacheStrategy;
   readonly overflow: Overflow;
   readonly nKeep: number;
@@ -116,9 +127,13 @@ export interface AttentionAnswer {
 }
 
 /** What a finished generation knows beyond the chunks that went before. */
-export interface GenerateSummary extends Omit<GenerateResult, 'text' | 'tokens'> {
-  /** U+FFFD when a stop token has cut a character off, else ''. */
-  readonly tail: string;
+export interface GenerateSummary extends Pick<GenerateResult, 'usage' | 'memory'> {
+  readonly choices: readonly {
+    readonly finishReason: FinishReason;
+    /** U+FFFD when a stop token has cut a character off, else ''. */
+    readonly tail: string;
+  }[];
+  readonly timings: Omit<GenerateResult['timings'], 'load'>;
 }
 
 /** Chunks that a generation may be ahead of its consumer. */

@@ -83,6 +83,10 @@ export type KvDtype = 'f32' | 'f16' | 'q8';
 export interface EngineInfo {
   /** The model's shape. */
   readonly config: ModelConfig;
+  /** How many ids the tokenizer has. Ids that the model has beyond them are padding, and never drawn. */
+  readonly vocabSize: number;
+  /** What the model's `generation_config.json` says about options of `generate`; they are the options' defaults. */
+  readonly defaults: GenerationDefaults;
   /** The end-of-text id, or undefined where neither the config nor the tokenizer names one. */
   readonly endOfText: number | undefined;
   /** The WebAssembly build in use. */
@@ -125,7 +129,8 @@ export type Overflow = 'stop' | 'shift' | 'error';
 
 /**
  * Options of `Engine.generate` and `Session.generate`. The model's logits pass them in this order: `repetitionPenalty`,
- * `frequencyPenalty`, `presencePenalty`, `logitBias`; `temperature`, `topK`, `topP` (of what `topK` has left), `minP`.
+ * `frequencyPenalty`, `presencePenalty`, `logitBias`; `temperature`, `topK`, `topP` (of what `topK` has left), `minP`. Where
+ * the model names a default itself (`EngineInfo.defaults`), it holds in place of the one given here.
  */
 export interface GenerateOptions {
   /** Tokens to generate at the most. Default: as many as the context has room for; with `shift`, no limit. */
@@ -160,8 +165,20 @@ export interface GenerateOptions {
    * are natural logarithms of the model's own distribution: before temperature and all else that these options do to it.
    */
   logprobs?: number;
+  /**
+   * Texts that end the generation where the output has one of them, the first that is complete: neither it nor what comes
+   * after it in the same token is part of the output. Tokens that may begin one are held back until it is clear. Default: none.
+   */
+  stop?: string | readonly string[];
   /** Ids that end the generation; not part of the output. Default: the end-of-text id. */
   stopTokens?: readonly number[];
+  /** Put the prompt's tokens, with their texts, out before those that are drawn. Default false. */
+  echo?: boolean;
+  /**
+   * How many completions of the prompt, which is computed once for all of them; 1 to 128. The one with index i is drawn with
+   * the seed + i. Chunks tell theirs by `index`. Default 1, which is all that sessions and other cache strategies do.
+   */
+  n?: number;
   /** Read control tokens such as `<|endoftext|>` that a text prompt spells out. Default false. */
   allowSpecial?: boolean;
   /** Default `block`, which is the only one that sessions take. */
@@ -179,6 +196,14 @@ export interface GenerateOptions {
   signal?: AbortSignal;
 }
 
+/** Options of `generate` that a model names itself, by its `generation_config.json`. */
+export type GenerationDefaults = Readonly<
+  Pick<
+    GenerateOptions,
+    'maxTokens' | 'temperature' | 'topK' | 'topP' | 'minP' | 'repetitionPenalty' | 'stopTokens'
+  >
+>;
+
 /** Text, or token ids in any array or typed array; arrays of the same ids are the same prompt. */
 export type Prompt = string | ArrayLike<number> | ArrayLike<bigint>;
 
@@ -192,8 +217,10 @@ export interface TokenLogprob {
   readonly logprob: number;
 }
 
-/** One generated token. */
+/** One generated token; with `echo`, one of the prompt's at first. */
 export interface GenerateChunk {
+  /** Which of the `n` completions it is of, from 0 on. */
+  readonly index: number;
   /** Its id. */
   readonly token: number;
   /** The characters that this token completes; empty while a UTF-8 character is incomplete. */
@@ -204,28 +231,43 @@ export interface GenerateChunk {
   readonly topLogprobs?: readonly TokenLogprob[];
 }
 
-/** `stop`: a stop token was drawn. `length`: maxTokens, or the end of the context. */
+/** `stop`: a stop token was drawn, or a stop string is complete. `length`: maxTokens, or the end of the context. */
 export type FinishReason = 'stop' | 'length';
 
-/** A complete run. */
-export interface GenerateResult {
+/** One completion of a prompt. */
+export interface Choice {
+  /** Its number, from 0 on. */
+  readonly index: number;
   /** The chunks' texts joined; then U+FFFD, if a stop token has cut a character off. */
   readonly text: string;
-  /** The ids drawn, but for a stop token. */
+  /**
+   * The ids that were put out: those drawn, but for a stop token or those of a stop string. A token that a stop string begins
+   * in the middle of is one of them, though its text is cut. With `echo`, the prompt's are before them.
+   */
   readonly tokens: Int32Array;
   /** Why it ended. */
   readonly finishReason: FinishReason;
+  /** With the option `logprobs`: the chunks, one for each of `tokens`. */
+  readonly chunks?: readonly GenerateChunk[];
+}
+
+/** A complete run: the first of its choices, which mostly is the only one, and what is common to all. */
+export interface GenerateResult extends Omit<Choice, 'index'> {
+  /** The `n` completions, by index. */
+  readonly choices: readonly Choice[];
   /** In tokens. */
   readonly usage: {
     /** What the run started from: the prompt, and in a session all that was before it. */
     readonly prompt: number;
     /** The part of `prompt` whose keys and values were there already, so that only the rest was computed. */
     readonly cached: number;
-    /** The tokens drawn, but for a stop token. */
+    /** The tokens put out after the prompt, of all choices: those drawn, but for stop tokens and those of stop strings. */
     readonly completion: number;
   };
   /** Milliseconds. */
   readonly timings: {
+    /** From the call of `Engine.load` until the engine was there; the same for each of its runs. */
+    readonly load: number;
     /** The forward passes over the prompt, up to the logits for the first token, and what else was computed in them. */
     readonly prefill: number;
     /** From the call of `generate` reaching the worker until the first token was drawn. */
@@ -237,7 +279,7 @@ export interface GenerateResult {
     readonly decode: number;
     /** `firstToken` and `decode`, and what lies between and after. */
     readonly total: number;
-    /** Tokens drawn after the first, per second of `decode`; undefined for fewer than two. */
+    /** Tokens drawn after the first, for all choices, per second of `decode`; undefined for fewer than two. */
     readonly tokensPerSecond: number | undefined;
   };
   /** The engine's memory as the last token left it, other runs' share included. */
@@ -249,7 +291,7 @@ export interface GenerateResult {
  * take its result, or both. Errors, an abort's reason included, come from both.
  */
 export interface Generation extends AsyncIterable<GenerateChunk> {
-  /** The id by which `Engine.cacheView` calls it; undefined before its first token. */
+  /** The id by which `Engine.cacheView` calls it, or the first of its choices; undefined before its first token. */
   readonly sequence: number | undefined;
   /**
    * The tokens as they are drawn. Leaving the loop early cancels the run. The model runs at most 64 tokens ahead of the

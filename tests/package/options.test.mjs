@@ -102,3 +102,30 @@ test('differently drawn runs in one batch are as they are alone', async () => {
   for (const options of runs) alone.push(await run(options));
   assert.deepEqual(await Promise.all(runs.map(run)), alone);
 });
+
+test('stop strings end the text where they begin, over tokens', async () => {
+  const free = await engine.generate('Once', { ...greedy, maxTokens: 40 }).result();
+  const middle = free.text.slice(11, 16);
+  const expected = free.text.slice(0, free.text.indexOf(middle));
+  const result = await engine.generate('Once', { ...greedy, maxTokens: 40, stop: middle }).result();
+  assert.equal(result.text, expected);
+  assert.equal(result.finishReason, 'stop');
+});
+
+test('n completions are those of n runs, and the prompt is computed once', async () => {
+  const prompt = 'Once upon a time there was '.repeat(3);
+  const options = { maxTokens: 20, temperature: 1.2, repetitionPenalty: 1.1, stopTokens: [] };
+  const alone = [];
+  for (const seed of [7, 8, 9]) {
+    alone.push([...(await engine.generate(prompt, { ...options, seed }).result()).tokens]);
+  }
+  const cold = await Engine.load(model, { prefixCache: false, kvBytes: 4e6 });
+  const { choices, usage } = await cold.generate(prompt, { ...options, seed: 7, n: 3 }).result();
+  assert.deepEqual(
+    choices.map(({ tokens }) => [...tokens]),
+    alone,
+  );
+  assert.equal(usage.completion, 60);
+  assert.equal((await cold.memory()).kv.used, 0);
+  await cold.dispose();
+});

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { hubOptions } from '../../bindings/ts/cli/download-flags.js';
+import { readable } from '../../bindings/ts/cli/generate.js';
 import { formatBytes, ProgressBar, progressLine } from '../../bindings/ts/cli/progress-bar.js';
 import { formatStats } from '../../bindings/ts/cli/stats.js';
 import { messageInFlags, parseCommand } from '../../bindings/ts/cli/usage.js';
@@ -12,7 +13,8 @@ import { loadFake } from './harness.js';
 describe('the command line', () => {
   it('becomes options of generate', () => {
     const line =
-      'generate --model m --prompt p --max-tokens 5 --temperature 0.5 --top-k 3 --top-p .9 ' +
+      'generate --model m --prompt p --max-tokens 5 --temperature 0.5 --top-k 3 --top-p .9 --min-p .01 ' +
+      '--repetition-penalty 1.1 --frequency-penalty .2 --presence-penalty .3 --stop a --stop b --echo ' +
       '--seed 7 --cache none --stats --ignore-eos --window 9 --kv-dtype q8 --kv-bytes 4096 ' +
       '--overflow shift --n-keep 2 --file a.gguf --storage d';
     expect(parseCommand(line.split(' '))).toEqual({
@@ -33,6 +35,12 @@ describe('the command line', () => {
           temperature: 0.5,
           topK: 3,
           topP: 0.9,
+          minP: 0.01,
+          repetitionPenalty: 1.1,
+          frequencyPenalty: 0.2,
+          presencePenalty: 0.3,
+          stop: ['a', 'b'],
+          echo: true,
           seed: 7,
           cache: 'none',
           overflow: 'shift',
@@ -43,7 +51,13 @@ describe('the command line', () => {
     });
   });
 
-  it('samples with care by default, and leaves the other defaults to the engine', () => {
+  it('draws as the model says, or else with care', () => {
+    expect(readable({ temperature: 0.7 })).toEqual({});
+    expect(readable({ topK: 40 })).toEqual({});
+    expect(readable({ maxTokens: 5 })).toEqual({ temperature: 0.8, topP: 0.95 });
+  });
+
+  it('leaves all defaults to the engine', () => {
     expect(parseCommand(['generate', '--prompt', '-'])).toEqual({
       name: 'generate',
       generate: {
@@ -51,7 +65,7 @@ describe('the command line', () => {
         prompt: '-',
         stats: false,
         load: {},
-        options: { temperature: 0.8, topP: 0.95 },
+        options: {},
       },
     });
   });
@@ -146,6 +160,8 @@ describe('the command line', () => {
     expect(messageInFlags(error)).toBe('--max-tokens must be an integer of at least 0, not -1.');
     const kept = new InvalidArgumentError('nKeep must be an integer of at least 0, not -1.');
     expect(messageInFlags(kept)).toMatch(/^--n-keep must/);
+    const penalty = new InvalidArgumentError('repetitionPenalty must be a finite number.');
+    expect(messageInFlags(penalty)).toBe('--repetition-penalty must be a finite number.');
   });
 });
 
@@ -185,12 +201,12 @@ describe('progress', () => {
 it('--stats shows how the bytes of a token come about', async () => {
   const { engine } = await loadFake();
   const result = await engine.generate('abc', { maxTokens: 5 }).result();
-  const text = formatStats(12.3, engine.info, result);
+  const text = formatStats(engine.info, { ...result, timings: { ...result.timings, load: 12.3 } });
   expect(text).toContain('load: 12.3 ms (simd, 1 thread)');
   expect(text).toContain('prompt: 3 tokens, 0 of them cached, ');
   expect(text).toContain('896 bytes used (7 tokens) of 16384 reserved');
   expect(text).toContain('128 = 2 x 2 layers x 2 kv heads x 4 x 4 bytes');
-  const stats = (kvDtype: KvDtype) => formatStats(1, { ...engine.info, kvDtype }, result);
+  const stats = (kvDtype: KvDtype) => formatStats({ ...engine.info, kvDtype }, result);
   expect(stats('f16')).toContain('x 4 x 2 bytes');
   expect(stats('q8')).toContain('x (4 + 4) bytes');
 });

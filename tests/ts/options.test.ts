@@ -3,11 +3,17 @@ import { describe, expect, it } from 'vitest';
 
 import { InvalidArgumentError } from '../../bindings/ts/errors.js';
 import { checkLoadOptions, generateRequest } from '../../bindings/ts/options.js';
-import type { GenerateOptions, LoadOptions, Prompt } from '../../bindings/ts/types.js';
+import type { GenerateOptions, LoadOptions, ModelConfig, Prompt } from '../../bindings/ts/types.js';
 import { loadFake, rejection } from './harness.js';
 
 const vocabSize = 300;
-const limits = { vocabSize, contextLength: 128, inSession: false };
+const info = {
+  config: { vocabSize } as ModelConfig,
+  contextLength: 128,
+  defaults: {},
+  endOfText: 256,
+};
+const limits = { info, inSession: false };
 
 function refusal(options: Record<string, unknown>, prompt: unknown = 'a'): string {
   try {
@@ -40,7 +46,10 @@ describe('options of generate', () => {
       logitBias: [],
       seed: expect.any(Number),
       logprobs: undefined,
-      stopTokens: undefined,
+      stop: [],
+      stopTokens: [256],
+      echo: false,
+      n: 1,
       cache: 'block',
       overflow: 'stop',
       nKeep: 0,
@@ -63,8 +72,11 @@ describe('options of generate', () => {
       logitBias: fc.dictionary(fc.nat(vocabSize - 1).map(String), float),
       seed: fc.maxSafeNat(),
       logprobs: fc.maxSafeNat(),
+      stop: fc.array(fc.string({ minLength: 1 })),
       stopTokens: fc.array(fc.nat()),
-      cache: fc.constantFrom('block', 'concat', 'none'),
+      echo: fc.boolean(),
+      n: fc.integer({ min: 1, max: 128 }),
+      cache: fc.constant('block' as const),
       allowSpecial: fc.boolean(),
       overflow: fc.constantFrom('stop', 'shift', 'error'),
       nKeep: fc.nat(63),
@@ -119,6 +131,14 @@ describe('options of generate', () => {
     [{ logitBias: { the: 1 } }, /^logitBias must be by token ids .* not "the"\.$/],
     [{ logitBias: { 5: 'x' } }, 'logitBias[5] must be a finite number, or -Infinity, not "x".'],
     [{ logitBias: { 5: Infinity } }, /^logitBias\[5\] .* not Infinity\.$/],
+    [{ stop: 5 }, 'stop must be a text that is not empty, not 5.'],
+    [{ stop: '' }, 'stop must be a text that is not empty, not "".'],
+    [{ stop: ['a', ''] }, 'stop[1] must be a text that is not empty, not "".'],
+    [{ stop: '\ud83d' }, /^stop must be a text without lone surrogates, not /],
+    [{ echo: 1 }, 'echo must be true or false, not 1.'],
+    [{ n: 0 }, 'n must be an integer from 1 to 128, not 0.'],
+    [{ n: 129 }, /^n must be an integer from 1 to 128/],
+    [{ n: 2, cache: 'none' }, "n must be 1 with the cache 'none', not 2."],
     [{ stopTokens: 5 }, /^stopTokens must be an array of token ids, not 5\.$/],
     [{ stopTokens: [1, -1] }, /^stopTokens\[1\] must be an integer from 0 .* not -1\.$/],
     [{ stopTokens: ['a'] }, /^stopTokens\[0\] .* not "a"\.$/],
@@ -139,6 +159,31 @@ describe('options of generate', () => {
     [{ temprature: 5 }, /the closest is "temperature"/],
   ])('refuse %j', (options, message) => {
     expect(refusal(options)).toMatch(message);
+  });
+
+  it('may be those of the model, where none are given', () => {
+    const defaults = {
+      maxTokens: 7,
+      temperature: 0,
+      topK: 40,
+      topP: 0.9,
+      minP: 0.1,
+      repetitionPenalty: 1.2,
+      stopTokens: [3, 4],
+    };
+    const of = (options: GenerateOptions) =>
+      generateRequest('a', options, { ...limits, info: { ...info, defaults } });
+    expect(of({})).toMatchObject(defaults);
+    expect(of({ temperature: undefined } as object)).toMatchObject(defaults);
+    const given = { ...defaults, temperature: 0.5, topP: 1, maxTokens: 9, stopTokens: [] };
+    expect(of({ temperature: 0.5, topP: 1, maxTokens: 9, stopTokens: [] })).toMatchObject(given);
+  });
+
+  it('are limited in sessions', () => {
+    const inSession = (options: GenerateOptions) => () =>
+      generateRequest('a', options, { info, inSession: true });
+    expect(inSession({ n: 2 })).toThrow('n must be 1 in a session, not 2.');
+    expect(inSession({ cache: 'none' })).toThrow("cache must be 'block' in a session");
   });
 
   it('refuse what is no object', () => {

@@ -10,7 +10,6 @@ const headBytes = {
 
 /** What `--stats` prints, one line for each of load, prompt, decode and memory. */
 export function formatStats(
-  loadMilliseconds: number,
   info: EngineInfo,
   { usage, timings, memory, finishReason }: GenerateResult,
 ): string {
@@ -19,7 +18,7 @@ export function formatStats(
   const rate = timings.tokensPerSecond;
   const threads = info.threads === 1 ? '1 thread' : `${info.threads} threads`;
   return [
-    `load: ${ms(loadMilliseconds)} (${info.variant}, ${threads})`,
+    `load: ${ms(timings.load)} (${info.variant}, ${threads})`,
     `prompt: ${usage.prompt} tokens, ${usage.cached} of them cached, prefill ${ms(timings.prefill)}, ` +
       `first token after ${ms(timings.firstToken)}`,
     `decode: ${usage.completion} tokens in all, ${ms(timings.decode)} after the first, ` +

@@ -29,9 +29,15 @@ Options of generate:
 ${downloadHelp}\
   --prompt TEXT       the text to continue; - reads it from standard input
   --max-tokens N      tokens to generate at the most; default: as many as fit
-  --temperature X     0 is greedy; default 0.8
-  --top-k N           sample among the N likeliest tokens; 0, the default, is off
-  --top-p X           sample among the likeliest tokens with a sum of X; default 0.95; 1 is off
+  --temperature X     0 is greedy
+  --top-k N           sample among the N likeliest tokens; 0 is off
+  --top-p X           sample among the likeliest tokens with a sum of X; 1 is off
+  --min-p X           sample among tokens at least X times as likely as the likeliest; 0 is off
+                      these four: as the model's generation_config.json says, or temperature 0.8 and top-p 0.95
+  --repetition-penalty X, --frequency-penalty X, --presence-penalty X
+                      make tokens that are there already less likely; 1, 0 and 0 are off
+  --stop TEXT         end before this text; may be given several times
+  --echo              print the prompt, too
   --seed N            the same seed gives the same text; default: random
   --cache STRATEGY    block (default), concat or none: how keys and values are kept
   --window N          keys that a token sees: its own and the latest; default: all
@@ -86,13 +92,16 @@ export function parseCommand(args: readonly string[]): Command {
   if (rest.length > 0)
     throw new UsageError(`what is ${JSON.stringify(rest[0])}? Quote the prompt.`);
   if (values.prompt === undefined) throw new UsageError('--prompt is missing');
-  // Text to be read by a person, from small models: the plain distribution wanders.
-  const options: GenerateOptions = { temperature: 0.8, topP: 0.95 };
+  const options: GenerateOptions = {};
   const numbers = [
     ['maxTokens', 'max-tokens'],
     ['temperature', 'temperature'],
     ['topK', 'top-k'],
     ['topP', 'top-p'],
+    ['minP', 'min-p'],
+    ['repetitionPenalty', 'repetition-penalty'],
+    ['frequencyPenalty', 'frequency-penalty'],
+    ['presencePenalty', 'presence-penalty'],
     ['seed', 'seed'],
     ['nKeep', 'n-keep'],
   ] as const;
@@ -109,6 +118,8 @@ export function parseCommand(args: readonly string[]): Command {
   if (values.cache !== undefined) options.cache = values.cache as CacheStrategy;
   if (values.overflow !== undefined) options.overflow = values.overflow as Overflow;
   if (values['ignore-eos']) options.stopTokens = [];
+  if (values.stop !== undefined) options.stop = values.stop;
+  if (values.echo) options.echo = true;
   const { model, prompt, stats = false } = values;
   return { name: 'generate', generate: { model, prompt, load, options, stats } };
 }
@@ -116,7 +127,7 @@ export function parseCommand(args: readonly string[]): Command {
 /** The message of an error, with options by the names that they have here. */
 export function messageInFlags(error: InvalidArgumentError): string {
   const names =
-    /^(maxTokens|topK|topP|temperature|seed|cache|window|dtype|kvDtype|kvBytes|overflow|nKeep|file|storage)\b/;
+    /^(maxTokens|topK|topP|minP|temperature|(?:repetition|frequency|presence)Penalty|stop|seed|cache|window|dtype|kvDtype|kvBytes|overflow|nKeep|file|storage)\b/;
   return error.message.replace(names, name => {
     return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
   });
@@ -135,6 +146,12 @@ function parse(args: readonly string[]) {
         temperature: { type: 'string' },
         'top-k': { type: 'string' },
         'top-p': { type: 'string' },
+        'min-p': { type: 'string' },
+        'repetition-penalty': { type: 'string' },
+        'frequency-penalty': { type: 'string' },
+        'presence-penalty': { type: 'string' },
+        stop: { type: 'string', multiple: true },
+        echo: { type: 'boolean' },
         seed: { type: 'string' },
         cache: { type: 'string' },
         window: { type: 'string' },

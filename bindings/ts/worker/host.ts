@@ -10,6 +10,7 @@ import {
 import { attentionWeights } from './attention.js';
 import { type LoadedModel, loadModel, type WorkerEnvironment } from './load.js';
 import { reportMemory } from './memory.js';
+import { Run } from './run.js';
 import { Scheduler } from './scheduler.js';
 import { freshContext, Sessions } from './sessions.js';
 
@@ -66,7 +67,10 @@ class Host {
         const { id, request, session } = message;
         this.#guard(id, () => {
           if (session !== undefined) sessions.generate(id, session, request);
-          else scheduler.add(id, request, freshContext(model.engine));
+          else {
+            const context = freshContext(model.engine);
+            scheduler.add(id, host => new Run(model, request, context, host));
+          }
         });
         break;
       }

@@ -11,7 +11,7 @@ import {
 } from '../protocol.js';
 import { FileCache, type FileCacheOptions } from '../storage/file-cache.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
-import type { EngineInfo, LoadWarning, ModelStore } from '../types.js';
+import type { EngineInfo, GenerationDefaults, LoadWarning, ModelStore } from '../types.js';
 import {
   type WasmEngine,
   type WasmEngineOptions,
@@ -24,6 +24,7 @@ import type { Build } from './build.js';
 import { Network, type NetworkOptions } from './download/network.js';
 import type { Hash } from './download/sha256.js';
 import type { FileOpener } from './files.js';
+import { readGenerationConfig } from './generation-config.js';
 import { ggufTokenizer, loadTokenizer } from './load-tokenizer.js';
 import { loadWeights } from './load-weights.js';
 import { checkStatus } from './locate.js';
@@ -52,8 +53,6 @@ export interface LoadedModel {
   readonly engine: WasmEngine;
   readonly tokenizer: Tokenizer;
   readonly info: EngineInfo;
-  /** generation_config.json; empty without one. */
-  readonly generationConfig: GenerationConfig;
 }
 
 /** Whom a load tells how it goes. */
@@ -82,14 +81,14 @@ export async function loadModel(
   }
   const name = weightsName(reader.folder, request.model);
   const files = { module, reader, name, cache: request.cache };
-  const { loader, tokenizer, generationConfig, byteCount } =
+  const { loader, tokenizer, defaults, byteCount } =
     name !== undefined && isGguf(name) ? await loadGguf(files) : await loadSafetensors(files);
   await reader.folder.loaded?.();
   const engine = loader.takeEngine();
   loader.delete();
-  const info = describeEngine(engine, tokenizer, build, request.cache);
+  const info = describeEngine(engine, tokenizer, build, request.cache, defaults);
   tracker.ready(byteCount);
-  return { module, died, engine, tokenizer, info, generationConfig };
+  return { module, died, engine, tokenizer, info };
 }
 
 interface ModelFiles {
@@ -104,7 +103,7 @@ interface ModelFiles {
 interface Loaded {
   readonly loader: WasmLoader;
   readonly tokenizer: Tokenizer;
-  readonly generationConfig: GenerationConfig;
+  readonly defaults: GenerationDefaults;
   readonly byteCount: number;
 }
 
@@ -121,7 +120,7 @@ async function loadSafetensors({ module, reader, name, cache }: ModelFiles): Pro
     return text;
   });
   const tokenizer = await loadTokenizer(reader);
-  const generationConfig = await loadGenerationConfig(reader);
+  const defaults = await loadDefaults(reader);
   const weights = await loadWeights(reader, {
     name,
     module,
@@ -131,7 +130,7 @@ async function loadSafetensors({ module, reader, name, cache }: ModelFiles): Pro
       return loader;
     },
   });
-  return { ...weights, tokenizer, generationConfig };
+  return { ...weights, tokenizer, defaults };
 }
 
 /** The config and the tokenizer are in the same file, in front of the weights. */
@@ -151,27 +150,26 @@ async function loadGguf({ module, reader, name, cache }: ModelFiles): Promise<Lo
     },
   });
   tokenizer ??= await loadTokenizer(reader);
-  return { ...weights, tokenizer, generationConfig: {} };
+  return { ...weights, tokenizer, defaults: {} };
 }
-
-type GenerationConfig = Readonly<Record<string, unknown>>;
 
 const generationConfigName = 'generation_config.json' satisfies ModelFileName;
 
-/** @throws ModelError `invalid-config` when there is one that is no JSON object. */
-function loadGenerationConfig(reader: Reader): Promise<GenerationConfig> {
+/** @throws ModelError `invalid-config` for a file that is there, and no good. */
+function loadDefaults(reader: Reader): Promise<GenerationDefaults> {
   const { folder, tracker } = reader;
   return withFiles(reader, async opened => {
     const file = await folder.find(generationConfigName);
     if ('missing' in file) return {};
     const text = await readText(opened(file), 'config', generationConfigName, tracker);
+    let config: unknown;
     try {
-      const config: unknown = JSON.parse(text);
-      if (typeof config === 'object' && config !== null && !Array.isArray(config)) {
-        return config as Record<string, unknown>;
-      }
+      config = JSON.parse(text);
     } catch (cause) {
       throw errorFor('invalid-config', `${file.label}: ${describeThrown(cause)}`);
+    }
+    if (typeof config === 'object' && config !== null && !Array.isArray(config)) {
+      return readGenerationConfig(config as Record<string, unknown>, file.label);
     }
     throw errorFor('invalid-config', `${file.label}: it is no JSON object`);
   });
@@ -255,15 +253,19 @@ function describeEngine(
   tokenizer: Tokenizer,
   { variant, variantReason, threads, threadsReason }: Build,
   options: CacheOptions,
+  { stopTokens = [], ...defaults }: GenerationDefaults,
 ): EngineInfo {
   const { eosTokenId, ...config } = engine.config();
-  // Small models are often saved with the id of the full vocabulary, which they do not have.
-  const candidates = [eosTokenId, tokenizer.endOfText];
-  const endOfText = candidates.find(id => id !== undefined && id >= 0 && id < config.vocabSize);
+  // Small models are often saved with ids of the full vocabulary, which they do not have.
+  const isKnown = (id: number | undefined) => id !== undefined && id >= 0 && id < config.vocabSize;
+  const endOfText = [eosTokenId, tokenizer.endOfText].find(isKnown);
+  const knownStops = stopTokens.filter(isKnown);
   const { contextLength = config.nPositions, window, kvDtype, prefixCache, prefillChunk } = options;
   return {
     config,
     endOfText,
+    vocabSize: tokenizer.vocabSize,
+    defaults: knownStops.length > 0 ? { ...defaults, stopTokens: knownStops } : defaults,
     variant,
     variantReason,
     threads,

@@ -1,11 +1,13 @@
-import { errorFor, InvalidArgumentError } from '../errors.js';
-import { emptyPrompt } from '../prompt.js';
+import { errorFor } from '../errors.js';
 import { chunksAhead, type GenerateRequest, type GenerateSummary } from '../protocol.js';
-import { StreamDecoder } from '../tokenizer/stream-decoder.js';
 import type { FinishReason, GenerateChunk } from '../types.js';
 import { type WasmSequence, type WasmSequenceOptions, wasmEventKinds } from '../wasm-module.js';
+import { checked } from './checked.js';
+import { Completion } from './completion.js';
+import { encodePrompt } from './encode-prompt.js';
 import { checkStatus, type LoadedModel } from './load.js';
 import { reportMemory } from './memory.js';
+import type { Job, JobHost } from './scheduler.js';
 import { sequenceOptions } from './sequence-options.js';
 import { type StepTime, Stopwatch } from './stopwatch.js';
 
@@ -15,118 +17,179 @@ export interface RunContext {
   readonly size: number;
   /** @throws what the sequence's status says, which then holds nothing of the prompt. */
   begin(prompt: Int32Array, options: WasmSequenceOptions): WasmSequence;
-  /** @param drewStop Whether the last id is a stop token, which is no output. */
-  end(drewStop: boolean): void;
+  /** @param dropped How many of the last ids are no output: a stop token, or those of a stop string. */
+  end(dropped: number): void;
 }
 
-export interface RunOutput {
-  chunk(chunk: GenerateChunk): void;
+/** One of the completions of a run's prompt. */
+interface Choice {
+  readonly completion: Completion;
+  /** Before the first draw, and after the end, there may be none. */
+  sequence: WasmSequence | undefined;
+  drawn: number;
+  finishReason: FinishReason | undefined;
 }
 
-/** One generation, moved on by what the engine's steps did for its sequence. */
-export class Run {
+/** One call of `generate`, moved on by what the engine's steps did for its sequences. */
+export class Run implements Job {
   readonly #model: LoadedModel;
   readonly #request: GenerateRequest;
   readonly #context: RunContext;
-  readonly #output: RunOutput;
+  readonly #host: JobHost;
   readonly #watch = new Stopwatch();
-  readonly #decoder: StreamDecoder;
-  readonly #stopTokens: ReadonlySet<number | undefined>;
-  readonly #sequence: WasmSequence;
+  readonly #stopTokens: ReadonlySet<number>;
+  readonly #choices: readonly Choice[];
+  readonly #prompt: Int32Array;
+  /** Of the prompt, and in a session of all before it. */
   readonly #promptSize: number;
-  #count = 0;
+  #cached: number;
   /** Chunks that are put out and not taken. */
   #ahead = 0;
 
   /** @throws InvalidArgumentError, GenerationError: the prompt cannot be had; the context is then as it was. */
-  constructor(
-    model: LoadedModel,
-    request: GenerateRequest,
-    context: RunContext,
-    output: RunOutput,
-  ) {
+  constructor(model: LoadedModel, request: GenerateRequest, context: RunContext, host: JobHost) {
     this.#model = model;
     this.#request = request;
     this.#context = context;
-    this.#output = output;
-    this.#decoder = new StreamDecoder(model.tokenizer);
-    this.#stopTokens = new Set(request.stopTokens ?? [model.info.endOfText]);
-    const prompt = encodePrompt(model, request, context.size);
-    this.#sequence = context.begin(prompt, sequenceOptions(model, request));
-    this.#promptSize = this.#sequence.ids().length;
-    this.#sequence.setPaused(this.isPaused);
+    this.#host = host;
+    this.#stopTokens = new Set(request.stopTokens);
+    const { size } = context;
+    // A shift makes room before the prompt, but not in it.
+    const kept = request.overflow === 'shift' ? Math.min(size, request.nKeep) : size;
+    this.#prompt = encodePrompt(model, request, size, kept);
+    this.#choices = Array.from({ length: request.n }, (_, index) => ({
+      completion: new Completion(model.tokenizer, request.stop, chunk => this.#put(index, chunk)),
+      sequence: undefined,
+      drawn: 0,
+      finishReason: undefined,
+    }));
+    const sequence = context.begin(this.#prompt, sequenceOptions(model, request, 0));
+    this.#promptSize = sequence.ids().length;
+    this.#cached = sequence.reused();
+    this.#choice(0).sequence = sequence;
   }
 
-  /** The id that steps call the sequence by. */
-  get sequence(): number {
-    return this.#sequence.id();
-  }
-
-  /** Whether steps leave it out, since its consumer is too far behind. */
   get isPaused(): boolean {
     return this.#ahead >= chunksAhead;
   }
 
-  /** The consumer has taken `count` more chunks. */
+  start(): boolean {
+    const { sequence } = this.#choice(0);
+    if (sequence) {
+      this.#host.own(sequence.id());
+      this.#host.post({ type: 'started', id: this.#host.id, sequence: sequence.id() });
+    }
+    if (this.#request.echo) this.#echo();
+    this.#pauseOrGoOn();
+    if (this.#request.maxTokens !== 0) return false;
+    for (const choice of this.#choices) choice.finishReason = 'length';
+    this.#finish();
+    this.abandon();
+    return true;
+  }
+
   taken(count: number): void {
     this.#ahead -= count;
-    this.#sequence.setPaused(this.isPaused);
+    this.#pauseOrGoOn();
   }
 
-  /** The summary of a run that has nothing to draw. */
-  summaryIfDone(): GenerateSummary | undefined {
-    return this.#request.maxTokens === 0 ? this.#summarise('length', '') : undefined;
-  }
-
-  /**
-   * Takes what a step did for the sequence.
-   * @returns The summary, once the run is complete.
-   * @throws GenerationError when it has failed.
-   */
-  advance(kind: number, token: number, time: StepTime): GenerateSummary | undefined {
+  /** @throws GenerationError when a sequence has failed. */
+  advance(id: number, kind: number, token: number, time: StepTime): boolean {
     const drew = kind === wasmEventKinds.token;
+    const isFirst = drew && this.#choices.every(({ drawn }) => drawn === 0);
     this.#watch.add(time, drew);
-    if (kind === wasmEventKinds.failed) this.#fail();
-    if (!drew) return undefined;
+    const choice = this.#choices.find(({ sequence }) => sequence?.id() === id);
+    if (!choice?.sequence) return false;
+    if (kind === wasmEventKinds.failed) fail(choice.sequence);
+    if (!drew) return false;
+    if (isFirst) this.#cached = choice.sequence.reused();
+    // All of them, while the logits that they are drawn from are there.
+    const first: [Choice, number][] = isFirst ? this.#forkInto(choice.sequence) : [];
+    this.#draw(choice, token);
+    for (const [fork, forkToken] of first) this.#draw(fork, forkToken);
+    return this.#choices.every(({ finishReason }) => finishReason !== undefined);
+  }
+
+  abandon(): void {
+    for (const choice of this.#choices) this.#free(choice, 0);
+  }
+
+  /** Gives the other choices forks of the prompt's sequence, with a first token of their own. */
+  #forkInto(prompt: WasmSequence): [Choice, number][] {
+    return this.#choices.slice(1).map((choice, i) => {
+      const options = sequenceOptions(this.#model, this.#request, i + 1);
+      const sequence = checked(prompt.forkAndRedraw(options));
+      choice.sequence = sequence;
+      this.#host.own(sequence.id());
+      sequence.setPaused(this.isPaused);
+      return [choice, sequence.ids().at(-1) ?? 0];
+    });
+  }
+
+  /** Takes a token that was drawn for a choice. */
+  #draw(choice: Choice, token: number): void {
+    const { completion, sequence } = choice;
+    if (!sequence) return;
+    choice.drawn++;
     if (this.#stopTokens.has(token)) {
-      const summary = this.#summarise('stop', this.#decoder.flush());
-      this.#context.end(true);
-      return summary;
+      completion.end();
+      this.#end(choice, 'stop');
+      return;
     }
-    this.#count++;
     const { maxTokens = Number.POSITIVE_INFINITY, overflow } = this.#request;
-    const enough = this.#count >= maxTokens;
-    const full = this.#sequence.remaining() <= 0;
-    const ends = enough || full;
-    this.#put(token, this.#decoder.push(token) + (ends ? this.#decoder.flush() : ''));
-    if (full && !enough && overflow === 'error') {
+    const enough = choice.drawn >= maxTokens;
+    const full = sequence.remaining() <= 0;
+    const chunk = { index: 0, token, text: '', ...this.#logprobs(sequence) };
+    if (completion.add(chunk, enough || full)) {
+      this.#end(choice, 'stop');
+    } else if (full && !enough && overflow === 'error') {
       const { contextLength } = this.#model.info;
       throw errorFor('context-full', `The context of ${contextLength} tokens is full.`);
+    } else if (enough || full) {
+      this.#end(choice, 'length');
     }
-    if (!ends) return undefined;
-    const summary = this.#summarise('length', '');
-    this.#context.end(false);
-    return summary;
   }
 
-  /** Ends the run before it is complete. */
-  abandon(): void {
-    this.#context.end(false);
+  #end(choice: Choice, reason: FinishReason): void {
+    choice.finishReason = reason;
+    // Before the memory of the last of them is freed, so that the summary tells of it.
+    if (this.#choices.every(({ finishReason }) => finishReason !== undefined)) this.#finish();
+    this.#free(choice, choice.drawn - choice.completion.count);
   }
 
-  #put(token: number, text: string): void {
+  #free(choice: Choice, dropped: number): void {
+    const { sequence } = choice;
+    if (!sequence) return;
+    choice.sequence = undefined;
+    if (choice === this.#choices[0]) this.#context.end(dropped);
+    else sequence.delete();
+  }
+
+  #echo(): void {
+    for (const [index, { completion }] of this.#choices.entries()) {
+      for (const token of this.#prompt) {
+        this.#put(index, { index, token, text: completion.echo(token) });
+      }
+    }
+  }
+
+  #put(index: number, chunk: GenerateChunk): void {
     this.#ahead++;
-    this.#sequence.setPaused(this.isPaused);
-    this.#output.chunk({ token, text, ...this.#logprobs() });
+    this.#pauseOrGoOn();
+    this.#host.post({ type: 'chunk', id: this.#host.id, chunk: { ...chunk, index } });
+  }
+
+  #pauseOrGoOn(): void {
+    for (const { sequence } of this.#choices) sequence?.setPaused(this.isPaused);
   }
 
   /** Of the token that the last step drew. */
-  #logprobs(): Pick<GenerateChunk, 'logprob' | 'topLogprobs'> {
+  #logprobs(sequence: WasmSequence): Pick<GenerateChunk, 'logprob' | 'topLogprobs'> {
     const { logprobs } = this.#request;
     if (logprobs === undefined) return {};
     const { tokenizer, info } = this.#model;
     const count = Math.min(logprobs, tokenizer.vocabSize, info.config.vocabSize);
-    const [logprob = 0, ...likeliest] = this.#sequence.logProbabilities(count);
+    const [logprob = 0, ...likeliest] = sequence.logProbabilities(count);
     const topLogprobs = Array.from({ length: count }, (_, i) => {
       const [token = 0, logprob = 0] = likeliest.slice(2 * i, 2 * i + 2);
       return { token, text: tokenizer.decode([token]), logprob };
@@ -134,52 +197,30 @@ export class Run {
     return { logprob, topLogprobs };
   }
 
-  #fail(): never {
-    checkStatus(this.#sequence.status());
-    throw errorFor('internal', 'The engine gave a sequence up without a reason.');
-  }
-
-  #summarise(finishReason: FinishReason, tail: string): GenerateSummary {
-    return {
-      finishReason,
+  #finish(): void {
+    const summary: GenerateSummary = {
+      choices: this.#choices.map(({ completion: { tail }, finishReason = 'length' }) => {
+        return { finishReason, tail };
+      }),
       usage: {
         prompt: this.#promptSize,
-        cached: this.#sequence.reused(),
-        completion: this.#count,
+        cached: this.#cached,
+        completion: this.#choices.reduce((sum, { completion }) => sum + completion.count, 0),
       },
       timings: this.#watch.timings(),
       memory: reportMemory(this.#model),
-      tail,
     };
+    this.#host.post({ type: 'finished', id: this.#host.id, summary });
+  }
+
+  #choice(index: number): Choice {
+    const choice = this.#choices[index];
+    if (!choice) throw new RangeError(`There is no choice ${index}.`);
+    return choice;
   }
 }
 
-/** @throws InvalidArgumentError, GenerationError `context-full` */
-function encodePrompt(
-  model: LoadedModel,
-  { prompt, allowSpecial, overflow, nKeep }: GenerateRequest,
-  before: number,
-): Int32Array {
-  const { tokenizer } = model;
-  const { contextLength } = model.info;
-  const { nPositions, vocabSize } = model.info.config;
-  const ids = typeof prompt === 'string' ? tokenizer.encode(prompt, { allowSpecial }) : prompt;
-  if (before + ids.length === 0) throw new InvalidArgumentError(emptyPrompt);
-  const foreign = ids.find(id => id >= vocabSize);
-  if (foreign !== undefined) {
-    throw new InvalidArgumentError(
-      `The prompt has the token ${foreign}, but the model's vocabulary ends at ${vocabSize - 1}.`,
-    );
-  }
-  // A shift makes room before the prompt, but not in it.
-  const kept = overflow === 'shift' ? Math.min(before, nKeep) : before;
-  if (kept + ids.length > contextLength) {
-    const room =
-      contextLength < nPositions
-        ? `the engine was loaded with a contextLength of ${contextLength} (the model has ${nPositions} positions)`
-        : `the model has ${nPositions} positions`;
-    const rest = kept > 0 ? ` after the session's ${kept}` : '';
-    throw errorFor('context-full', `The prompt has ${ids.length} tokens${rest}, but ${room}.`);
-  }
-  return ids;
+function fail(sequence: WasmSequence): never {
+  checkStatus(sequence.status());
+  throw errorFor('internal', 'The engine gave a sequence up without a reason.');
 }

@@ -1,79 +1,93 @@
 import { errorFor, KvasmError } from '../errors.js';
-import {
-  type GenerateRequest,
-  type GenerateSummary,
-  packError,
-  type WorkerMessage,
-} from '../protocol.js';
+import { packError, type WorkerMessage } from '../protocol.js';
 import type { LoadedModel } from './load.js';
-import { Run, type RunContext } from './run.js';
 import type { StepTime } from './stopwatch.js';
 import { Turns } from './turns.js';
 
-/** Steps the engine while there is a run to move on, and lets messages in between. */
+/** A call that the engine works for, by one sequence or more. */
+export interface Job {
+  /** Whether steps leave its sequences out, since its consumer is too far behind. */
+  readonly isPaused: boolean;
+  /** Called once, before any step. @returns Whether it is done already. */
+  start(): boolean;
+  /** The consumer has taken `count` more chunks. */
+  taken(count: number): void;
+  /**
+   * Takes what a step did for one of its sequences.
+   * @returns Whether it is done; it has then freed what it had.
+   * @throws KvasmError when it has failed.
+   */
+  advance(sequence: number, kind: number, token: number, time: StepTime): boolean;
+  /** Ends it before it is done. */
+  abandon(): void;
+}
+
+/** What a job has of its scheduler. */
+export interface JobHost {
+  /** The id of the call. */
+  readonly id: number;
+  post(message: WorkerMessage, transfer?: ArrayBuffer[]): void;
+  /** Says that steps for this sequence are for the job. */
+  own(sequence: number): void;
+}
+
+/** Steps the engine while there is a job to move on, and lets messages in between. */
 export class Scheduler {
   readonly #model: LoadedModel;
-  readonly #post: (message: WorkerMessage) => void;
+  readonly #post: JobHost['post'];
   readonly #onCrash: (error: unknown) => void;
   readonly #turns = new Turns();
   /** By the id of the call. */
-  readonly #runs = new Map<number, Run>();
+  readonly #jobs = new Map<number, Job>();
   readonly #callBySequence = new Map<number, number>();
   #stepping = false;
   #closed = false;
 
   /** @param onCrash Told of what WebAssembly threw; the scheduler is then closed. */
-  constructor(
-    model: LoadedModel,
-    post: (message: WorkerMessage) => void,
-    onCrash: (error: unknown) => void,
-  ) {
+  constructor(model: LoadedModel, post: JobHost['post'], onCrash: (error: unknown) => void) {
     this.#model = model;
     this.#post = post;
     this.#onCrash = onCrash;
   }
 
-  add(id: number, request: GenerateRequest, context: RunContext): void {
+  /** @param make Its KvasmErrors are answers to the call. */
+  add(id: number, make: (host: JobHost) => Job): void {
     this.#guard(id, () => {
-      const run = new Run(this.#model, request, context, {
-        chunk: chunk => this.#post({ type: 'chunk', id, chunk }),
+      const job = make({
+        id,
+        post: this.#post,
+        own: sequence => this.#callBySequence.set(sequence, id),
       });
-      this.#runs.set(id, run);
-      this.#callBySequence.set(run.sequence, id);
-      this.#post({ type: 'started', id, sequence: run.sequence });
-      const summary = run.summaryIfDone();
-      if (summary) {
-        run.abandon();
-        this.#finish(id, summary);
-      }
+      this.#jobs.set(id, job);
+      if (job.start()) this.#forget(id);
     });
     this.#wake();
   }
 
   taken(id: number, count: number): void {
-    const run = this.#runs.get(id);
-    if (!run) return;
-    this.#guard(id, () => run.taken(count));
+    const job = this.#jobs.get(id);
+    if (!job) return;
+    this.#guard(id, () => job.taken(count));
     this.#wake();
   }
 
   cancel(id: number): void {
-    const run = this.#runs.get(id);
-    if (!run) return;
+    const job = this.#jobs.get(id);
+    if (!job) return;
     this.#forget(id);
-    this.#guard(id, () => run.abandon());
+    this.#guard(id, () => job.abandon());
   }
 
-  /** Ends a run with an error. */
+  /** Ends a job with an error. */
   fail(id: number, error: KvasmError): void {
-    if (!this.#runs.has(id)) return;
+    if (!this.#jobs.has(id)) return;
     this.cancel(id);
     this.#post({ type: 'failed', id, error: packError(error) });
   }
 
   close(): void {
     this.#closed = true;
-    this.#runs.clear();
+    this.#jobs.clear();
     this.#callBySequence.clear();
     this.#turns.close();
   }
@@ -83,7 +97,7 @@ export class Scheduler {
   }
 
   #hasWork(): boolean {
-    for (const run of this.#runs.values()) if (!run.isPaused) return true;
+    for (const job of this.#jobs.values()) if (!job.isPaused) return true;
     return false;
   }
 
@@ -118,41 +132,35 @@ export class Scheduler {
 
   #dispatch(sequence: number, kind: number, token: number, time: StepTime): void {
     const id = this.#callBySequence.get(sequence);
-    const run = id === undefined ? undefined : this.#runs.get(id);
-    if (id === undefined || !run) return;
+    const job = id === undefined ? undefined : this.#jobs.get(id);
+    if (id === undefined || !job) return;
     this.#guard(id, () => {
-      const summary = run.advance(kind, token, time);
-      if (summary) this.#finish(id, summary);
+      if (job.advance(sequence, kind, token, time)) this.#forget(id);
     });
   }
 
   /** Nothing is paused, and nothing was done: it would be so for ever. */
   #failStalled(): void {
-    for (const [id, run] of this.#runs) {
-      if (run.isPaused) continue;
-      this.fail(id, errorFor('internal', 'The engine has nothing to compute for this run.'));
+    for (const [id, job] of this.#jobs) {
+      if (job.isPaused) continue;
+      this.fail(id, errorFor('internal', 'The engine has nothing to compute for this call.'));
     }
   }
 
-  #finish(id: number, summary: GenerateSummary): void {
-    this.#forget(id);
-    this.#post({ type: 'finished', id, summary });
-  }
-
   #forget(id: number): void {
-    this.#runs.delete(id);
+    this.#jobs.delete(id);
     for (const [sequence, call] of this.#callBySequence) {
       if (call === id) this.#callBySequence.delete(sequence);
     }
   }
 
-  /** What is done for one run. A KvasmError is that run's; anything else comes from WebAssembly. */
+  /** What is done for one job. A KvasmError is that job's; anything else comes from WebAssembly. */
   #guard(id: number, action: () => void): void {
     try {
       action();
     } catch (error) {
       if (!(error instanceof KvasmError)) this.#crash(error);
-      else if (this.#runs.has(id)) this.fail(id, error);
+      else if (this.#jobs.has(id)) this.fail(id, error);
       else this.#post({ type: 'failed', id, error: packError(error) });
     }
   }

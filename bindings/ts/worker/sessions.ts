@@ -1,8 +1,9 @@
 import { errorFor, InvalidArgumentError } from '../errors.js';
 import type { GenerateRequest } from '../protocol.js';
 import type { WasmEngine, WasmSequence, WasmSequenceOptions } from '../wasm-module.js';
+import { checked } from './checked.js';
 import { checkStatus, type LoadedModel } from './load.js';
-import type { RunContext } from './run.js';
+import { Run, type RunContext } from './run.js';
 import type { Scheduler } from './scheduler.js';
 
 /** A run's own sequence, which ends with it. */
@@ -16,14 +17,6 @@ export function freshContext(engine: WasmEngine): RunContext {
     },
     end: () => sequence?.delete(),
   };
-}
-
-/** A sequence whose start was well; frees it otherwise. */
-function checked(sequence: WasmSequence): WasmSequence {
-  const status = sequence.status();
-  if (status.code !== '') sequence.delete();
-  checkStatus(status);
-  return sequence;
 }
 
 /**
@@ -64,12 +57,12 @@ class SessionContext implements RunContext {
     return sequence;
   }
 
-  end(drewStop: boolean): void {
+  end(dropped: number): void {
     this.run = undefined;
     const sequence = this.#sequence;
     if (!sequence) return;
     sequence.setPaused(true);
-    if (drewStop) checkStatus(sequence.truncate(this.size - 1));
+    if (dropped > 0) checkStatus(sequence.truncate(Math.max(0, this.size - dropped)));
     // It computes nothing more, but its ids can be computed by another.
     if (sequence.status().code !== '') {
       this.#ids = this.ids();
@@ -137,15 +130,16 @@ export class Sessions {
   /** @throws GenerationError `busy` */
   generate(call: number, session: number, request: GenerateRequest): void {
     const context = this.#idle(session);
-    this.#scheduler.add(call, request, {
+    const runContext: RunContext = {
       size: context.size,
       begin(prompt, options) {
         const sequence = context.begin(prompt, options);
         context.run = call;
         return sequence;
       },
-      end: drewStop => context.end(drewStop),
-    });
+      end: dropped => context.end(dropped),
+    };
+    this.#scheduler.add(call, host => new Run(this.#model, request, runContext, host));
   }
 
   ids(session: number): Int32Array<ArrayBuffer> {

@@ -1,4 +1,4 @@
-import type { GenerateResult } from '../types.js';
+import type { GenerateSummary } from '../protocol.js';
 
 /** When a step of the engine began and ended, by performance.now(). */
 export interface StepTime {
@@ -23,7 +23,7 @@ export class Stopwatch {
     this.#draws++;
   }
 
-  timings(): GenerateResult['timings'] {
+  timings(): GenerateSummary['timings'] {
     const decode = this.#lastAt - this.#firstAt;
     return {
       prefill: this.#prefill,
