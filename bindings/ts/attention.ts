@@ -1,5 +1,4 @@
-import { checkInteger } from './checks.js';
-import { checkBoolean, checkNames } from './checks.js';
+import { checkBoolean, checkInteger, checkNames } from './checks.js';
 import { promptIds } from './prompt.js';
 import type { AttentionRequest } from './protocol.js';
 import type { ModelConfig, Prompt } from './types.js';

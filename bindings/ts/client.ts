@@ -76,14 +76,27 @@ export class WorkerClient {
     type: Name,
     request: Calls[Name]['request'],
     transfer: Transferable[] = [],
+    signal?: AbortSignal,
   ): Promise<Calls[Name]['answer']> {
+    signal?.throwIfAborted();
     if (this.#closed) throw this.#closed;
     const id = ++this.#lastId;
     const answer = new Deferred<Calls[CallName]['answer']>();
     // TypeScript does not follow a type parameter into a union.
     this.#worker.post({ type, id, request } as CallMessage, transfer);
     this.#calls.set(id, answer);
-    return (await this.hold(answer.promise)) as Calls[Name]['answer'];
+    const abort = () => {
+      if (!this.#calls.delete(id)) return;
+      this.#worker.post({ type: 'cancel', id }, []);
+      answer.reject(signal?.reason);
+      this.#closeIfAbandoned();
+    };
+    signal?.addEventListener('abort', abort);
+    try {
+      return (await this.hold(answer.promise)) as Calls[Name]['answer'];
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   /** A number for a session that this Worker does not have yet. */

@@ -7,6 +7,14 @@ import {
 } from './attention.js';
 import { type CacheView, decodeCacheView } from './cache-view.js';
 import { WorkerClient } from './client.js';
+import { embedRequest, logitsRequest, scoreRequest } from './compute-options.js';
+import type {
+  ComputeOptions,
+  EmbedOptions,
+  EngineTokenizer,
+  LogitsOptions,
+  TextScore,
+} from './compute-types.js';
 import { Deferred } from './deferred.js';
 import { describe } from './describe.js';
 import { asyncDispose } from './dispose.js';
@@ -27,6 +35,7 @@ import type {
   Prompt,
   Session,
 } from './types.js';
+import { WorkerTokenizer } from './worker-tokenizer.js';
 
 /** What an engine is on every platform; each adds its own `load`. */
 export class BaseEngine {
@@ -70,6 +79,41 @@ export class BaseEngine {
     const copy = new Uint8Array(bytes);
     await this.#loaded.client.call('restore', { session, bytes: copy }, [copy.buffer]);
     return new WorkerSession(this.#loaded, session);
+  }
+
+  /** The model's tokenizer. */
+  get tokenizer(): EngineTokenizer {
+    return new WorkerTokenizer(this.#loaded);
+  }
+
+  /**
+   * What the model says about the next token after a text or ids: [config.vocabSize]; with `all`, after each of the n tokens:
+   * [n, config.vocabSize], row by row. As they come out of the model, whatever they are.
+   * @throws InvalidArgumentError; GenerationError `context-full` for more tokens than the context has room for, and
+   *   `out-of-memory`; EngineClosedError; the reason of `options.signal`
+   */
+  async logits(prompt: Prompt, options: LogitsOptions = {}): Promise<Float32Array> {
+    const request = logitsRequest(prompt, options, this.info);
+    return this.#loaded.client.call('logits', request, [], options.signal);
+  }
+
+  /**
+   * A text's, or ids', embedding: the final hidden states, after the last layer norm, by default their mean. [config.nEmbd]
+   * @throws As `logits`; GenerationError `non-finite` for a model that yields no numbers
+   */
+  async embed(prompt: Prompt, options: EmbedOptions = {}): Promise<Float32Array> {
+    const request = embedRequest(prompt, options, this.info);
+    return this.#loaded.client.call('embed', request, [], options.signal);
+  }
+
+  /**
+   * How likely each token of a text is after those before it, by the distribution that tokens are drawn from with the
+   * temperature 1. For the first token to count, put the end-of-text id before the ids.
+   * @throws As `embed`
+   */
+  async score(prompt: Prompt, options: ComputeOptions = {}): Promise<TextScore> {
+    const request = scoreRequest(prompt, options, this.info);
+    return this.#loaded.client.call('score', request, [], options.signal);
   }
 
   /**

@@ -1,5 +1,6 @@
 /** What the two sides of the Worker say to each other. */
 
+import type { Pooling, TextScore } from './compute-types.js';
 import { errorFor, type KvasmError, type KvasmErrorCode } from './errors.js';
 import type {
   CacheStrategy,
@@ -146,6 +147,24 @@ export interface Calls {
   /** The answer is what cache-view.ts decodes. */
   cacheView: { readonly request: undefined; readonly answer: Int32Array };
   attention: { readonly request: AttentionRequest; readonly answer: AttentionAnswer };
+  /** Rows of logits, one after the other. */
+  logits: {
+    readonly request: PromptRequest & { readonly all: boolean };
+    readonly answer: Float32Array;
+  };
+  embed: {
+    readonly request: PromptRequest & { readonly pooling: Pooling };
+    readonly answer: Float32Array;
+  };
+  score: { readonly request: PromptRequest; readonly answer: TextScore };
+  encode: {
+    readonly request: { readonly text: string; readonly allowSpecial: boolean };
+    readonly answer: Int32Array;
+  };
+  decode: {
+    readonly request: { readonly ids: Int32Array; readonly skipSpecial: boolean };
+    readonly answer: string;
+  };
   ids: { readonly request: { readonly session: number }; readonly answer: Int32Array };
   truncate: {
     readonly request: { readonly session: number; readonly size: number };

@@ -2,6 +2,7 @@
 
 import type { DownloadOptions, LoadProgress } from './source-types.js';
 
+export type * from './compute-types.js';
 export type * from './source-types.js';
 
 /** Options of `Engine.load`. */

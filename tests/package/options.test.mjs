@@ -129,3 +129,67 @@ test('n completions are those of n runs, and the prompt is computed once', async
   assert.equal((await cold.memory()).kv.used, 0);
   await cold.dispose();
 });
+
+test('logits are the same bits as those that tokens are drawn from', async () => {
+  const { vocabSize } = engine.info.config;
+  const ids = await engine.tokenizer.encode('Once upon a time there was a fox');
+  const all = await engine.logits(ids, { all: true });
+  assert.equal(all.length, ids.length * vocabSize);
+  for (let i = 0; i < ids.length; i++) {
+    const last = await engine.logits(ids.slice(0, i + 1));
+    assert.deepEqual(last, all.slice(i * vocabSize, (i + 1) * vocabSize));
+  }
+  const best = all
+    .slice(-vocabSize)
+    .reduce((best, _, i, row) => (row[i] > row[best] ? i : best), 0);
+  const { tokens } = await engine.generate(ids, { ...greedy, maxTokens: 1 }).result();
+  assert.equal(tokens[0], best);
+});
+
+test('a score is what the logits say, and what logprobs of generate say', async () => {
+  const { vocabSize } = engine.info.config;
+  const options = { ...greedy, maxTokens: 10, echo: true, logprobs: 0 };
+  const { tokens, text, choices } = await engine.generate('Once upon', options).result();
+  const score = await engine.score(tokens);
+  assert.equal(score.tokens.map(({ token }) => token).join(), [...tokens].join());
+  assert.equal(await engine.tokenizer.decode(tokens), text);
+  assert.equal(score.tokens[0].logprob, undefined);
+  for (const [i, { logprob }] of choices[0].chunks.entries()) {
+    if (logprob !== undefined) assert.equal(score.tokens[i].logprob, logprob);
+  }
+  const logits = await engine.logits(tokens, { all: true });
+  let total = 0;
+  for (let i = 1; i < tokens.length; i++) {
+    const row = logits.slice((i - 1) * vocabSize, i * vocabSize);
+    const max = row.reduce((a, b) => Math.max(a, b));
+    const logSum = Math.log(row.reduce((sum, logit) => sum + Math.exp(logit - max), 0)) + max;
+    const expected = row[tokens[i]] - logSum;
+    assert.ok(Math.abs(score.tokens[i].logprob - expected) < 1e-4);
+    total += score.tokens[i].logprob;
+  }
+  assert.equal(score.total, total);
+  assert.ok(Math.abs(score.perplexity - Math.exp(-total / (tokens.length - 1))) < 1e-9);
+  const one = await engine.score([5]);
+  assert.deepEqual([one.total, one.perplexity], [0, undefined]);
+});
+
+test('embeddings do not depend on chunks, company or what was computed before', async () => {
+  const text = 'the quick brown fox jumps over the lazy dog '.repeat(3);
+  const mean = await engine.embed(text);
+  const last = await engine.embed(text, { pooling: 'last' });
+  assert.equal(mean.length, engine.info.config.nEmbd);
+  assert.notDeepEqual(mean, last);
+  const other = await Engine.load(model, { prefillChunk: 3, kvBytes: 4e6 });
+  const run = other.generate('Once', { ...greedy, maxTokens: 60 }).result();
+  const [again, scored] = await Promise.all([other.embed(text), other.score(text)]);
+  assert.deepEqual(again, mean);
+  assert.deepEqual(scored, await engine.score(text));
+  assert.deepEqual(await other.embed(text, { pooling: 'last' }), last);
+  const { tokens } = await run;
+  assert.deepEqual(
+    tokens,
+    (await engine.generate('Once', { ...greedy, maxTokens: 60 }).result()).tokens,
+  );
+  assert.equal((await other.memory()).kv.used, 0);
+  await other.dispose();
+});

@@ -4,12 +4,14 @@ import {
   type ClientMessage,
   describeThrown,
   type LoadRequest,
+  type PromptRequest,
   packError,
   type WorkerMessage,
 } from '../protocol.js';
 import { attentionWeights } from './attention.js';
 import { type LoadedModel, loadModel, type WorkerEnvironment } from './load.js';
 import { reportMemory } from './memory.js';
+import { type Gatherer, gatherEmbedding, gatherLogits, gatherScore, Probe } from './probe.js';
 import { Run } from './run.js';
 import { Scheduler } from './scheduler.js';
 import { freshContext, Sessions } from './sessions.js';
@@ -60,8 +62,9 @@ class Host {
       void this.#load(message.id, message.request);
       return;
     }
-    if (!this.#loaded) return;
-    const { model, scheduler, sessions } = this.#loaded;
+    const loaded = this.#loaded;
+    if (!loaded) return;
+    const { model, scheduler, sessions } = loaded;
     switch (message.type) {
       case 'generate': {
         const { id, request, session } = message;
@@ -84,16 +87,17 @@ class Host {
         this.#guard(undefined, () => sessions.drop(message.session));
         break;
       default:
-        this.#guard(message.id, () => this.#answer(message, model, sessions));
+        this.#guard(message.id, () => this.#answer(message, loaded));
     }
   }
 
   #answer(
     message: Exclude<CallMessage, { type: 'load' }>,
-    model: LoadedModel,
-    sessions: Sessions,
+    { model, scheduler, sessions }: Loaded,
   ): void {
     const { id } = message;
+    const probe = (request: PromptRequest, gather: (prompt: Int32Array) => Gatherer) =>
+      scheduler.add(id, host => new Probe(model, request, gather, host));
     switch (message.type) {
       case 'memory':
         this.#post({ type: 'answer', id, answer: reportMemory(model) });
@@ -104,6 +108,30 @@ class Host {
       case 'attention': {
         const answer = attentionWeights(model, message.request);
         this.#post({ type: 'answer', id, answer }, [answer.tokens.buffer, answer.weights.buffer]);
+        break;
+      }
+      case 'logits': {
+        const { request } = message;
+        probe(request, prompt => gatherLogits(model, request.all, prompt));
+        break;
+      }
+      case 'embed': {
+        const { request } = message;
+        probe(request, () => gatherEmbedding(request));
+        break;
+      }
+      case 'score':
+        probe(message.request, prompt => gatherScore(model, prompt));
+        break;
+      case 'encode': {
+        const { text, allowSpecial } = message.request;
+        this.#postArray(id, Int32Array.from(model.tokenizer.encode(text, { allowSpecial })));
+        break;
+      }
+      case 'decode': {
+        const { ids, skipSpecial } = message.request;
+        const answer = model.tokenizer.decode(ids, { skipSpecial });
+        this.#post({ type: 'answer', id, answer });
         break;
       }
       case 'ids':
