@@ -72,6 +72,34 @@ test('streams at once are what each is alone', async () => {
   }
 });
 
+test('a chat is answered, whole and as a stream', async () => {
+  const messages = [
+    { role: 'system', content: 'A talk about a fairy tale.' },
+    { role: 'user', content: 'Who lives in the wood?' },
+  ];
+  const params = { model, messages, max_tokens: 20, temperature: 0 };
+  const { choices } = await client.chat.completions.create(params);
+  const { content } = choices[0].message;
+  assert.equal(content, content.trimStart());
+  assert.ok(content.length > 0);
+  let text = '';
+  const stream = client.chat.completions.stream(params);
+  for await (const chunk of stream) text += chunk.choices[0].delta.content ?? '';
+  assert.equal(text, content);
+  assert.equal(await stream.finalContent(), content);
+});
+
+test('log-probabilities, several choices and an echo are had by its names', async () => {
+  const params = { model, prompt, max_tokens: 5, n: 2, seed: 1, echo: true, logprobs: 2 };
+  const { choices } = await client.completions.create(params);
+  assert.equal(choices.length, 2);
+  for (const { text, logprobs } of choices) {
+    assert.ok(text.startsWith(prompt));
+    assert.equal(logprobs.tokens.join(''), text);
+    assert.equal(Object.keys(logprobs.top_logprobs.at(-1)).length, 2);
+  }
+});
+
 test('errors are those of the client', async () => {
   const wrong = client.completions.create({ model: 'gpt-5', prompt });
   await assert.rejects(wrong, OpenAI.NotFoundError);

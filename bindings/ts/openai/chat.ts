@@ -1,11 +1,13 @@
 import { type ChatTemplate, type ChatTurn, StartTrimmer } from '../chat-template.js';
 import { describe } from '../describe.js';
-import type { Prompt } from '../types.js';
+import type { FinishReason, Prompt } from '../types.js';
 import { OpenAIRequestError } from './errors.js';
+import { chatLogprobs } from './logprobs.js';
 import { mapEvents } from './map-events.js';
 import {
   type CommonRequest,
   isObject,
+  readBoolean,
   readCommon,
   readInteger,
   readParams,
@@ -13,15 +15,22 @@ import {
   refuse,
 } from './request.js';
 import { newResponse, type Server } from './response.js';
-import { Runs } from './runs.js';
+import { Runs, usageOf } from './runs.js';
 import type {
-  ChatChunkChoice,
+  AssistantDelta,
   ChatCompletion,
   ChatCompletionChunk,
   ChatCompletionParams,
+  ChatLogprobs,
 } from './types.js';
 
-const parameters = ['messages', 'max_completion_tokens', 'max_tokens'] as const;
+const parameters = [
+  'messages',
+  'max_completion_tokens',
+  'max_tokens',
+  'logprobs',
+  'top_logprobs',
+] as const;
 const roles = ['system', 'developer', 'user', 'assistant'];
 
 /** A checked request. */
@@ -43,11 +52,20 @@ export function readChat(
   const maxTokens =
     readInteger(read, 'max_completion_tokens', 0, Number.MAX_SAFE_INTEGER) ??
     readInteger(read, 'max_tokens', 0, Number.MAX_SAFE_INTEGER);
-  const limits = { maxTokens, stop: [...stop, ...readStop(read)] };
+  const topLogprobs = readInteger(read, 'top_logprobs', 0, 20);
+  const logprobs = readBoolean(read, 'logprobs');
+  if (topLogprobs !== undefined && !logprobs) {
+    throw new OpenAIRequestError('top_logprobs needs logprobs: true.', 'top_logprobs');
+  }
+  const options = {
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(logprobs && { logprobs: topLogprobs ?? 0 }),
+    stop: [...stop, ...readStop(read)],
+  };
   return {
     prompt,
     continues: turns.at(-1)?.role === 'assistant',
-    ...readCommon(read, limits),
+    ...readCommon(read, options),
   };
 }
 
@@ -102,63 +120,54 @@ export async function chat(
   signal: AbortSignal | undefined,
 ): Promise<ChatCompletion> {
   const response = newResponse('chatcmpl', server);
-  const runs = new Runs(server.engine, [prompt], options, signal);
-  const results = await runs.results();
+  const results = await new Runs(server.engine, [prompt], options, signal).results();
   return {
     ...response,
     object: 'chat.completion',
-    choices: results.map(({ text, finishReason }, index) => ({
-      index,
-      message: {
-        role: 'assistant',
-        content: new StartTrimmer(continues).push(text),
-        refusal: null,
-      },
-      logprobs: null,
-      finish_reason: finishReason,
-    })),
-    usage: runs.usage(results),
+    choices: results
+      .flatMap(({ choices }) => choices)
+      .map(({ index, text, finishReason, chunks }) => ({
+        index,
+        message: {
+          role: 'assistant',
+          content: new StartTrimmer(continues).push(text),
+          refusal: null,
+        },
+        logprobs: chunks ? chatLogprobs(chunks) : null,
+        finish_reason: finishReason,
+      })),
+    usage: usageOf(results),
   };
 }
 
 export async function* streamChat(
-  { prompt, options, continues, includeUsage }: ChatRequest,
+  { prompt, options, continues, n, includeUsage }: ChatRequest,
   server: Server,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ChatCompletionChunk, void, undefined> {
-  const response = newResponse('chatcmpl', server);
-  const chunk = (choice: Omit<ChatChunkChoice, 'logprobs'>): ChatCompletionChunk => ({
-    ...response,
-    object: 'chat.completion.chunk',
-    choices: [{ ...choice, logprobs: null }],
-    ...(includeUsage ? { usage: null } : {}),
-  });
-  const trimmers = options.map(() => new StartTrimmer(continues));
+  const head = { ...newResponse('chatcmpl', server), object: 'chat.completion.chunk' } as const;
+  const noUsage = includeUsage ? { usage: null } : {};
+  const chunk = (
+    index: number,
+    delta: AssistantDelta,
+    logprobs: ChatLogprobs | null = null,
+    finish_reason: FinishReason | null = null,
+  ) => ({ ...head, choices: [{ index, delta, logprobs, finish_reason }], ...noUsage });
+  const trimmers = Array.from({ length: n }, () => new StartTrimmer(continues));
   const runs = new Runs(server.engine, [prompt], options, signal);
-  const introduced = new Set<number>();
+  let begun = false;
   const results = yield* mapEvents(runs.events(), event => {
     const { index } = event;
+    const isEnd = 'choice' in event;
+    const content = trimmers[index]?.push(isEnd ? event.tail : event.chunk.text) ?? '';
+    const logprobs = isEnd || options.logprobs === undefined ? null : chatLogprobs([event.chunk]);
     const chunks: ChatCompletionChunk[] = [];
-    const say = (text: string) => {
-      if (!introduced.has(index)) {
-        introduced.add(index);
-        chunks.push(
-          chunk({ index, delta: { role: 'assistant', content: '' }, finish_reason: null }),
-        );
-      }
-      const content = trimmers[index]?.push(text);
-      if (content) chunks.push(chunk({ index, delta: { content }, finish_reason: null }));
-    };
-    if ('result' in event) {
-      say(event.tail);
-      chunks.push(chunk({ index, delta: {}, finish_reason: event.result.finishReason }));
-    } else {
-      say(event.text);
-    }
+    // Not before the first event, so that a run that fails at once has nothing said.
+    for (let i = 0; i < n && !begun; i++) chunks.push(chunk(i, { role: 'assistant', content: '' }));
+    begun = true;
+    if (content !== '' || logprobs) chunks.push(chunk(index, { content }, logprobs));
+    if (isEnd) chunks.push(chunk(index, {}, null, event.choice.finishReason));
     return chunks;
   });
-  if (includeUsage) {
-    const usage = runs.usage(results);
-    yield { ...response, object: 'chat.completion.chunk', choices: [], usage };
-  }
+  if (includeUsage) yield { ...head, choices: [], usage: usageOf(results) };
 }

@@ -1,9 +1,11 @@
 import { describe } from '../describe.js';
 import type { Prompt } from '../types.js';
 import { OpenAIRequestError } from './errors.js';
+import { completionLogprobs } from './logprobs.js';
 import { mapEvents } from './map-events.js';
 import {
   type CommonRequest,
+  readBoolean,
   readCommon,
   readInteger,
   readParams,
@@ -11,10 +13,10 @@ import {
   refuse,
 } from './request.js';
 import { newResponse, type Server } from './response.js';
-import { Runs } from './runs.js';
-import type { Completion, CompletionChunk, CompletionParams } from './types.js';
+import { Runs, usageOf } from './runs.js';
+import type { Completion, CompletionChunk, CompletionLogprobs, CompletionParams } from './types.js';
 
-const parameters = ['prompt', 'max_tokens'] as const;
+const parameters = ['prompt', 'max_tokens', 'echo', 'logprobs'] as const;
 
 /** A checked request. */
 export interface CompletionRequest extends CommonRequest {
@@ -24,10 +26,15 @@ export interface CompletionRequest extends CommonRequest {
 /** @throws OpenAIRequestError */
 export function readCompletion(params: CompletionParams, server: Server): CompletionRequest {
   const read = readParams(params, parameters, server.model);
-  const maxTokens = readInteger(read, 'max_tokens', 0, Number.MAX_SAFE_INTEGER) ?? 16;
+  const logprobs = readInteger(read, 'logprobs', 0, 128);
   return {
     prompts: readPrompts(read.prompt, server),
-    ...readCommon(read, { maxTokens, stop: readStop(read) }),
+    ...readCommon(read, {
+      maxTokens: readInteger(read, 'max_tokens', 0, Number.MAX_SAFE_INTEGER) ?? 16,
+      stop: readStop(read),
+      echo: readBoolean(read, 'echo'),
+      ...(logprobs !== undefined && { logprobs }),
+    }),
   };
 }
 
@@ -52,18 +59,19 @@ export async function complete(
   signal: AbortSignal | undefined,
 ): Promise<Completion> {
   const response = newResponse('cmpl', server);
-  const runs = new Runs(server.engine, prompts, options, signal);
-  const results = await runs.results();
+  const results = await new Runs(server.engine, prompts, options, signal).results();
   return {
     ...response,
     object: 'text_completion',
-    choices: results.map(({ text, finishReason }, index) => ({
-      index,
-      text,
-      logprobs: null,
-      finish_reason: finishReason,
-    })),
-    usage: runs.usage(results),
+    choices: results
+      .flatMap(({ choices }) => choices)
+      .map(({ text, finishReason, chunks }, index) => ({
+        index,
+        text,
+        logprobs: chunks ? completionLogprobs(chunks, 0) : null,
+        finish_reason: finishReason,
+      })),
+    usage: usageOf(results),
   };
 }
 
@@ -75,11 +83,21 @@ export async function* streamCompletion(
   const head = { ...newResponse('cmpl', server), object: 'text_completion' } as const;
   const noUsage = includeUsage ? { usage: null } : {};
   const runs = new Runs(server.engine, prompts, options, signal);
+  const lengths: number[] = [];
   const results = yield* mapEvents(runs.events(), event => {
-    const [text, reason] =
-      'result' in event ? [event.tail, event.result.finishReason] : [event.text, null];
-    const choice = { index: event.index, text, logprobs: null, finish_reason: reason };
-    return [{ ...head, choices: [choice], ...noUsage }];
+    const { index } = event;
+    const choice = (text: string, logprobs: CompletionLogprobs | null = null) => ({
+      ...{ index, text, logprobs },
+      finish_reason: 'choice' in event ? event.choice.finishReason : null,
+    });
+    if ('choice' in event) return [{ ...head, choices: [choice(event.tail)], ...noUsage }];
+    const { text } = event.chunk;
+    const start = lengths[index] ?? 0;
+    lengths[index] = start + text.length;
+    const logprobs =
+      options.logprobs === undefined ? null : completionLogprobs([event.chunk], start);
+    if (text === '' && !logprobs) return [];
+    return [{ ...head, choices: [choice(text, logprobs)], ...noUsage }];
   });
-  if (includeUsage) yield { ...head, choices: [], usage: runs.usage(results) };
+  if (includeUsage) yield { ...head, choices: [], usage: usageOf(results) };
 }

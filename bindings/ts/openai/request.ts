@@ -15,6 +15,8 @@ const optionNames = {
   presence_penalty: 'presencePenalty',
   repetition_penalty: 'repetitionPenalty',
   logit_bias: 'logitBias',
+  n: 'n',
+  seed: 'seed',
 } as const satisfies Record<string, keyof GenerateOptions>;
 
 /** They say who asks or how to account for it, and change nothing about the answer. */
@@ -48,14 +50,7 @@ export interface CommonRequest {
   readonly n: number;
   readonly stream: boolean;
   readonly includeUsage: boolean;
-  /** One for each of the n. */
-  readonly options: readonly GenerateOptions[];
-}
-
-/** Where a completion is to end; read by each kind of request in its own way. */
-export interface Limits {
-  readonly maxTokens: number | undefined;
-  readonly stop: readonly string[];
+  readonly options: GenerateOptions;
 }
 
 /** @throws OpenAIRequestError when the body is no object, or has parameters that are neither `known` nor common. */
@@ -64,15 +59,7 @@ export function readParams(body: unknown, known: readonly string[], model: strin
     throw new OpenAIRequestError(`The request must be an object, not ${describe(body)}.`, null);
   }
   const params = Object.fromEntries(Object.entries(body).filter(([, value]) => value != null));
-  const common = [
-    'model',
-    'n',
-    'stream',
-    'stream_options',
-    'seed',
-    'stop',
-    ...Object.keys(optionNames),
-  ];
+  const common = ['model', 'stream', 'stream_options', 'stop', ...Object.keys(optionNames)];
   for (const [name, value] of Object.entries(params)) {
     if ([...known, ...common, ...withoutEffect].includes(name)) continue;
     const isNeutral = Object.hasOwn(neutralValues, name) ? neutralValues[name] : undefined;
@@ -91,9 +78,11 @@ export function readParams(body: unknown, known: readonly string[], model: strin
   return params;
 }
 
-/** @throws OpenAIRequestError */
-export function readCommon(params: Params, { maxTokens, stop }: Limits): CommonRequest {
-  const n = readInteger(params, 'n', 1, 128) ?? 1;
+/**
+ * @param own The options that each kind of request reads in its own way.
+ * @throws OpenAIRequestError
+ */
+export function readCommon(params: Params, own: GenerateOptions): CommonRequest {
   const stream = readBoolean(params, 'stream');
   const streamOptions = params.stream_options ?? {};
   if (!isObject(streamOptions)) refuse('stream_options', streamOptions, 'an object');
@@ -105,20 +94,16 @@ export function readCommon(params: Params, { maxTokens, stop }: Limits): CommonR
     const message = `There is no parameter "stream_options.${name}".`;
     throw new OpenAIRequestError(message, `stream_options.${name}`, 'unknown_parameter');
   }
-  const seed = readInteger(params, 'seed', 0, Number.MAX_SAFE_INTEGER - 128);
-  const shared: Record<string, unknown> = {};
-  if (maxTokens !== undefined) shared.maxTokens = maxTokens;
-  if (stop.length > 0) shared.stop = stop;
+  const options: Record<string, unknown> = { ...own };
   for (const [name, option] of Object.entries(optionNames)) {
-    if (params[name] !== undefined) shared[option] = params[name];
+    // What they may be, the engine knows.
+    if (params[name] !== undefined) options[option] = params[name];
   }
   return {
-    n,
+    n: readInteger(params, 'n', 1, 128) ?? 1,
     stream,
     includeUsage: readBoolean(streamOptions, 'include_usage'),
-    options: Array.from({ length: n }, (_, i) =>
-      seed === undefined ? shared : { ...shared, seed: seed + i },
-    ),
+    options,
   };
 }
 
@@ -135,7 +120,7 @@ export function readStop({ stop = [] }: Params): string[] {
 /** An error of the engine, with options by the names that they have here. */
 export function inRequestTerms(error: unknown): unknown {
   if (!(error instanceof InvalidArgumentError) || error instanceof OpenAIRequestError) return error;
-  for (const [name, option] of [...Object.entries(optionNames), ['seed', 'seed']] as const) {
+  for (const [name, option] of Object.entries(optionNames)) {
     if (!new RegExp(`^${option}\\b`).test(error.message)) continue;
     const message = error.message.replace(option, name);
     return new OpenAIRequestError(message, name, 'invalid_value', { cause: error });

@@ -59,6 +59,10 @@ export interface CompletionParams extends SharedParams {
     | null;
   /** Default 16. */
   readonly max_tokens?: number | null;
+  /** Whether the text begins with the prompt. Default false. */
+  readonly echo?: boolean | null;
+  /** Tell each token's log-probability, and those of this many likeliest tokens. Default: off. */
+  readonly logprobs?: number | null;
 }
 
 /** Why a choice ended. */
@@ -91,14 +95,26 @@ export interface ResponseBase {
   readonly system_fingerprint: string;
 }
 
+/** Log-probabilities of a completion's tokens: natural logarithms of the model's own distribution. */
+export interface CompletionLogprobs {
+  /** The characters that each token completes; joined, they are the text. */
+  readonly tokens: string[];
+  /** Of each token; at least -9999. Null where the model did not draw it: in a prompt that is echoed. */
+  readonly token_logprobs: (number | null)[];
+  /** For each token the likeliest ones by their text, as many as were asked for. */
+  readonly top_logprobs: Record<string, number>[];
+  /** Where each token begins in the text. */
+  readonly text_offset: number[];
+}
+
 /** One of the completions. */
 export interface CompletionChoice {
   /** Its number: those of the first prompt come first. */
   readonly index: number;
   /** All of it, or in a chunk what is new. */
   readonly text: string;
-  /** None were asked for. */
-  readonly logprobs: null;
+  /** Null unless asked for. */
+  readonly logprobs: CompletionLogprobs | null;
   /** Null in the chunks before the last of a choice. */
   readonly finish_reason: ChoiceFinishReason | null;
 }
@@ -155,6 +171,10 @@ export interface ChatCompletionParams extends SharedParams {
   readonly max_completion_tokens?: number | null;
   /** The former name of `max_completion_tokens`. */
   readonly max_tokens?: number | null;
+  /** Whether to tell each token's log-probability. Default false. */
+  readonly logprobs?: boolean | null;
+  /** With `logprobs`: tell those of this many likeliest tokens, too. Default 0. */
+  readonly top_logprobs?: number | null;
 }
 
 /** What the assistant says. */
@@ -175,14 +195,38 @@ export interface AssistantDelta {
   readonly content?: string;
 }
 
+/** A token with its log-probability. */
+export interface TopLogprob {
+  /** Its text; of one that was drawn, the characters that it completes. */
+  readonly token: string;
+  /** The natural logarithm of its probability; at least -9999. */
+  readonly logprob: number;
+  /** Not told. */
+  readonly bytes: null;
+}
+
+/** A token of an answer. */
+export interface ChatTokenLogprob extends TopLogprob {
+  /** The likeliest tokens in its place, as many as were asked for. */
+  readonly top_logprobs: TopLogprob[];
+}
+
+/** Log-probabilities of an answer's tokens, white space at its beginning included. */
+export interface ChatLogprobs {
+  /** By token. */
+  readonly content: ChatTokenLogprob[];
+  /** The model refuses nothing. */
+  readonly refusal: null;
+}
+
 /** One of the answers. */
 export interface ChatChoice {
   /** Its number. */
   readonly index: number;
   /** The answer. */
   readonly message: AssistantMessage;
-  /** None were asked for. */
-  readonly logprobs: null;
+  /** Null unless asked for. */
+  readonly logprobs: ChatLogprobs | null;
   /** Why it ended. */
   readonly finish_reason: ChoiceFinishReason;
 }
@@ -203,8 +247,8 @@ export interface ChatChunkChoice {
   readonly index: number;
   /** The first has the role, the last nothing. */
   readonly delta: AssistantDelta;
-  /** None were asked for. */
-  readonly logprobs: null;
+  /** Null unless asked for. */
+  readonly logprobs: ChatLogprobs | null;
   /** Null before the last chunk of an answer. */
   readonly finish_reason: ChoiceFinishReason | null;
 }

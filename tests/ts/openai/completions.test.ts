@@ -25,7 +25,11 @@ describe('completions', () => {
     const { api, engine } = await loadApi();
     const { text } = await engine.generate('Once', { seed: 5, maxTokens: 16 }).result();
     const before = Math.floor(Date.now() / 1000);
-    const completion: OpenAI.Completion = await api.completions.create({ prompt: 'Once', seed: 5 });
+    // OpenAI's types do not know that an echoed token has no log-probability.
+    const completion: Omit<OpenAI.Completion, 'choices'> = await api.completions.create({
+      prompt: 'Once',
+      seed: 5,
+    });
     expect(completion).toEqual({
       id: expect.stringMatching(/^cmpl-[0-9a-f]{24}$/),
       object: 'text_completion',
@@ -116,6 +120,36 @@ describe('completions', () => {
     await fc.assert(property, { numRuns: 30 });
   });
 
+  it('begin with the prompt on request, and end at a text', async () => {
+    const { api } = await loadApi(says('Once', ' upon a time'));
+    const params = { prompt: 'Once', echo: true, stop: ' a' };
+    const { choices, usage } = await api.completions.create(params);
+    expect(choices).toMatchObject([{ text: 'Once upon', finish_reason: 'stop' }]);
+    expect(usage).toMatchObject({ prompt_tokens: 4, completion_tokens: 5 });
+    const chunks = await collectAll(await api.completions.create({ ...params, stream: true }));
+    expect(fold(chunks)).toMatchObject([{ text: 'Once upon' }]);
+  });
+
+  it('tell log-probabilities on request, whole and streamed', async () => {
+    const { api } = await loadApi();
+    const params = { prompt: 'é', seed: 1, max_tokens: 4, logprobs: 3, echo: true };
+    const { choices } = await api.completions.create(params);
+    const { text, logprobs } = choices[0] ?? {};
+    expect(logprobs?.tokens.join('')).toBe(text);
+    expect(logprobs?.tokens).toHaveLength(6);
+    expect(logprobs?.token_logprobs.slice(0, 2)).toEqual([null, null]);
+    for (const logprob of logprobs?.token_logprobs.slice(2) ?? []) expect(logprob).toBeLessThan(0);
+    expect(logprobs?.top_logprobs.map(top => Object.keys(top).length)).toEqual([0, 0, 3, 3, 3, 3]);
+    expect(logprobs?.text_offset).toEqual([0, 0, 1, 2, 3, 4]);
+    const chunks = await collectAll(await api.completions.create({ ...params, stream: true }));
+    const parts = chunks.flatMap(({ choices: [choice] }) => choice?.logprobs ?? []);
+    for (const name of ['tokens', 'token_logprobs', 'top_logprobs', 'text_offset'] as const) {
+      expect(parts.flatMap(part => part[name] as unknown[])).toEqual(logprobs?.[name]);
+    }
+    const without = await api.completions.create({ prompt: 'x', max_tokens: 1 });
+    expect(without.choices[0]?.logprobs).toBeNull();
+  });
+
   it('put out characters whole, and one that a stop token cuts off as U+FFFD', async () => {
     const { api } = await loadApi(says('x', 'é'));
     const stream = await api.completions.create({ prompt: 'x', stream: true });
@@ -135,7 +169,7 @@ describe('completions', () => {
       'prompt',
       /prompt\[1\] must be a string or an array of ids, not null/,
     ],
-    [{ prompt: 'x', n: 0 }, 'n', /n must be an integer from 1 to 128, not 0/],
+    [{ prompt: 'x', n: 0 }, 'n', /^n must be an integer from 1 to 128, not 0/],
     [{ prompt: 'x', stream: 'yes' }, 'stream', /stream must be true or false/],
     [{ prompt: 'x', stream_options: {} }, 'stream_options', /needs stream/],
     [{ prompt: 'x', stop: ['a', ''] }, 'stop', /stop must be a text/],
@@ -143,7 +177,7 @@ describe('completions', () => {
     [{ prompt: 'x', temperature: -1 }, 'temperature', /^temperature must be a finite number/],
     [{ prompt: 'x', top_p: 3 }, 'top_p', /^top_p must be a number above 0/],
     [{ prompt: 'x', top_k: 0.5 }, 'top_k', /^top_k must be an integer/],
-    [{ prompt: 'x', seed: 'a' }, 'seed', /^seed must be an integer of at least 0, not "a"/],
+    [{ prompt: 'x', seed: 'a' }, 'seed', /^seed must be an integer/],
     [{ prompt: 'x', suffix: 'the end' }, 'suffix', /cannot do what suffix asks for/],
     [{ prompt: 'x', best_of: 3 }, 'best_of', /cannot do what best_of asks for/],
     [{ prompt: 'x', tools: [{}] }, 'tools', /cannot do what tools asks for/],
