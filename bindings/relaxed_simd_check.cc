@@ -15,13 +15,14 @@ v128_t Opaque(const void* numbers) {
   return wasm_v128_load(hidden);
 }
 
-// The dot product of signed bytes with bytes from 0 to 127 has one right result. Node
+// The dot products of signed bytes with bytes from 0 to 127 have one right result. Node
 // 20 gives twice that on some CPUs.
 bool DotIsExact() {
   alignas(16) int8_t a[16];
   alignas(16) int8_t b[16];
   alignas(16) int32_t c[4] = {1000, -7, 0, 123456};
   alignas(16) int32_t result[4];
+  alignas(16) int16_t pairs[8];
   // The second round has the largest products, whose sums of pairs just fit 16 bits.
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 16; ++i) {
@@ -31,10 +32,15 @@ bool DotIsExact() {
     }
     wasm_v128_store(result, wasm_i32x4_relaxed_dot_i8x16_i7x16_add(Opaque(a), Opaque(b),
                                                                    Opaque(c)));
+    wasm_v128_store(pairs, wasm_i16x8_relaxed_dot_i8x16_i7x16(Opaque(a), Opaque(b)));
     for (int lane = 0; lane < 4; ++lane) {
       int32_t expected = c[lane];
       for (int i = 4 * lane; i < 4 * lane + 4; ++i) expected += a[i] * b[i];
       if (result[lane] != expected) return false;
+    }
+    for (int lane = 0; lane < 8; ++lane) {
+      const int i = 2 * lane;
+      if (pairs[lane] != a[i] * b[i] + a[i + 1] * b[i + 1]) return false;
     }
   }
   return true;
