@@ -45,7 +45,7 @@ def samples(params: model.Params, config: model.Config, data: data_module.Data,
             length: int) -> list[str]:
     """The continuations of PROMPT with seeds 1-10, at the folder's settings."""
     drawn = evaluate.sample(params, config, data.tokenizer.encode(PROMPT), data.tokenizer.end_id,
-                            length, temperature=0.8, top_p=0.9, seeds=list(range(1, 11)))
+                            length, seeds=list(range(1, 11)), **export.SAMPLING)
     out = []
     for ids in drawn:
         ended = " *(the model ended the story)*" if len(ids) < length else ""
@@ -132,7 +132,8 @@ a little easier than the whole; the training values include dropout while it las
 ## Samples
 
 Ten unselected continuations of "{PROMPT}": seeds 1 to 10, up to 150 tokens, temperature
-0.8 and top-p 0.9, the settings of `generation_config.json`.
+{export.SAMPLING["temperature"]}, top-p {export.SAMPLING["top_p"]}, min-p {export.SAMPLING["min_p"]} and a repetition penalty of {export.SAMPLING["repetition_penalty"]}:
+the settings of `generation_config.json`.
 
 {quote(samples(params, config, data, 150))}
 
@@ -140,9 +141,10 @@ Ten unselected continuations of "{PROMPT}": seeds 1 to 10, up to 150 tokens, tem
 
 - It writes in the manner of old fairy tales and knows nothing else: no questions, no
   instructions, no facts, no other language.
-- It is small and was trained for an hour: by our reading about half of the sentences above are
-  grammatical, long ones seldom, and plots never hold. People change name, sex and purpose within
-  a sentence, and words such as "man" or "son" come back too often.
+- It is small and was trained for an hour: by our strict reading 29 of the 53 whole sentences above
+  are grammatical, long ones seldom, and plots never hold. People change name, sex and purpose within
+  a sentence. Without the repetition penalty words such as "man" or "son" come back all the time,
+  and about a third of the sentences are grammatical.
 - The books are of their time. What the model writes can repeat their violence and their
   stereotypes of peoples, women and the poor.
 - It can repeat short passages of the books word for word.

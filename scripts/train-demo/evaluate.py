@@ -42,10 +42,29 @@ def bits_per_byte(params: model.Params, config: model.Config, data: Data, every:
     return nats / math.log(2) / size
 
 
+def probabilities(logits: torch.Tensor, ids: torch.Tensor, temperature: float, top_p: float,
+                  min_p: float, repetition_penalty: float) -> torch.Tensor:
+    """What to draw from, [rows, vocabulary]; not normalised.
+
+    Logits of the ids that a row has already are divided by the penalty where they
+    are positive, else multiplied.  The least likely tokens beyond a sum of top_p are
+    left out, then those less likely than min_p times the likeliest.
+    """
+    seen = logits.gather(1, ids)
+    seen = torch.where(seen > 0, seen / repetition_penalty, seen * repetition_penalty)
+    chances = torch.softmax(logits.scatter(1, ids, seen) / temperature, dim=-1)
+    ordered, order = chances.sort(descending=True, stable=True)
+    # The first is always kept.
+    keep = (ordered.cumsum(1) - ordered < top_p) & (ordered >= min_p * ordered[:, :1])
+    return torch.zeros_like(chances).scatter(1, order, ordered * keep)
+
+
 @torch.no_grad()
 def sample(params: model.Params, config: model.Config, prompt: list[int], end_id: int, length: int,
-           temperature: float, top_p: float, seeds: list[int]) -> list[list[int]]:
+           seeds: list[int], **settings: float) -> list[list[int]]:
     """For each seed, up to `length` ids drawn after <|endoftext|> and `prompt`.
+
+    `settings` are those of `probabilities`.
 
     A continuation stops before the end token.  There is no cache: all rows are
     computed anew for every token, side by side.
@@ -54,10 +73,9 @@ def sample(params: model.Params, config: model.Config, prompt: list[int], end_id
     rows = torch.tensor([[end_id] + prompt] * len(seeds))
     for _ in range(length):
         out = model.logits(params, config, rows[:, -config.n_positions:])[:, -1]
-        ordered, order = torch.softmax(out / temperature, dim=-1).sort(descending=True, stable=True)
-        keep = ordered.cumsum(1) - ordered < top_p  # the first is always kept
-        drawn = [int(order[r, torch.multinomial(ordered[r] * keep[r], 1, generator=rng)])
-                 for r, rng in enumerate(rngs)]
+        chances = probabilities(out, rows, **settings)
+        drawn = [int(torch.multinomial(row, 1, generator=rng))
+                 for row, rng in zip(chances, rngs)]
         rows = torch.cat([rows, torch.tensor(drawn)[:, None]], dim=1)
     texts = [row[1 + len(prompt):] for row in rows.tolist()]
     return [ids[:ids.index(end_id)] if end_id in ids else ids for ids in texts]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -147,6 +148,28 @@ class ModelTest(unittest.TestCase):
         for length in (1, 31, 32, 33, 100):
             nats = evaluate.document_nats(params, CONFIG, [5] * length, 299, stride=16)
             self.assertAlmostEqual(nats, length * float(np.log(300)), places=3)
+
+
+class SamplingTest(unittest.TestCase):
+    def test_penalty_top_p_and_min_p_leave_what_they_say(self) -> None:
+        logits = torch.tensor([[2.0, 1.0, -1.0, 0.5, -3.0]])
+        ids = torch.tensor([[0, 2, 0]])
+
+        def kept(**settings: float) -> dict[int, float]:
+            plain = {"temperature": 1.0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
+            row = evaluate.probabilities(logits, ids, **{**plain, **settings})[0].tolist()
+            return {i: round(math.log(p), 3) for i, p in enumerate(row) if p > 0}
+
+        everything = kept()
+        self.assertEqual(set(everything), {0, 1, 2, 3, 4})
+        # 2 / 4 and -1 * 4, once each, however often an id was seen.
+        penalised = kept(repetition_penalty=4.0)
+        self.assertAlmostEqual(penalised[0] - penalised[3], 0.0, places=2)
+        self.assertAlmostEqual(penalised[1] - penalised[2], 5.0, places=2)
+        # The likeliest has 0.60, the next one 0.22.
+        self.assertEqual(set(kept(top_p=0.5)), {0})
+        self.assertEqual(set(kept(top_p=0.7)), {0, 1})
+        self.assertEqual(set(kept(min_p=0.3)), {0, 1})
 
 
 class NgramTest(unittest.TestCase):
