@@ -25,9 +25,9 @@ Prints its results, and writes a whole run (without --only) into bench/results/c
   --reps N      rounds; each runs every variant once (default: 5)
   --only NAME   strategies, prefix or batch
   --tokens N    tokens that the strategies generate (default: 200). Without a cache they take minutes
+  --build NAME  the WebAssembly build, of dist/wasm (default: simd; relaxed-simd, which browsers get, needs Node 22)
 `;
 
-const VARIANT = 'simd';
 const BATCH_TOKENS = 64;
 const MODEL = fileURLToPath(new URL('../build/models/124M', import.meta.url));
 const RESULTS = new URL('results/', import.meta.url);
@@ -46,6 +46,7 @@ function parseCommandLine() {
     options: {
       reps: { type: 'string', default: '5' },
       only: { type: 'string' },
+      build: { type: 'string', default: 'simd' },
       tokens: { type: 'string', default: '200' },
       help: { type: 'boolean' },
     },
@@ -59,15 +60,15 @@ function parseCommandLine() {
   if (values.only !== undefined && !Object.hasOwn(BENCHES, values.only)) {
     throw new Error(`--only: '${values.only}' is not one of ${Object.keys(BENCHES).join(', ')}`);
   }
-  return { reps, tokens, only: values.only };
+  return { reps, tokens, only: values.only, build: values.build };
 }
 
-async function loadModel() {
+async function loadModel(build) {
   if (!existsSync(`${MODEL}/model.safetensors`)) {
     console.error('making build/models/124M');
     await makeCheckpoint(MODEL, { shape: '124M' });
   }
-  const module = await instantiate(VARIANT);
+  const module = await instantiate(build);
   // What a token takes is known once the model is; the probe has the smallest pool there is.
   const probe = await loadEngine(module, MODEL, { contextLength: 1 });
   const kvBytes = POOL_SEQUENCES * probe.config().nPositions * probe.memory().kvPerToken;
@@ -75,9 +76,9 @@ async function loadModel() {
   return loadEngine(module, MODEL, { prefixCache: true, kvBytes });
 }
 
-function report(results, { reps }, facts) {
+function report(results, { reps, build }, facts) {
   const settings = [
-    `Node ${facts.node}, the wasm build ${VARIANT} with the SHA-256 ${facts.build}..., one thread; commit ${facts.commit}`,
+    `Node ${facts.node}, the wasm build ${build} with the SHA-256 ${facts.build}..., one thread; commit ${facts.commit}`,
     `${facts.cpu}; ${facts.contention}`,
     `${facts.date}; ${reps} rounds in turns (those with no cache: ${Math.ceil(reps * SLOW_SHARE)}); medians, with the range in brackets; ratios are taken within a round`,
     'a random model of the shape of GPT-2 124M, f32 weights, keys and values',
@@ -109,7 +110,7 @@ async function main() {
     process.stdout.write(USAGE);
     return;
   }
-  const engine = await loadModel();
+  const engine = await loadModel(settings.build);
   const results = [];
   for (const [name, bench] of Object.entries(BENCHES)) {
     if (settings.only !== undefined && settings.only !== name) continue;
@@ -127,7 +128,7 @@ async function main() {
     );
   }
   const facts = {
-    ...environment(`dist/wasm/kvasm-${VARIANT}.wasm`),
+    ...environment(`dist/wasm/kvasm-${settings.build}.wasm`),
     contention: describeContention(results.flatMap(result => result.foreignCores)),
   };
   const text = report(results, settings, facts);

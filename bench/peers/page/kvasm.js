@@ -2,19 +2,9 @@
 
 import { Engine } from '/kvasm/index.js';
 
-/** Builds from before engines had threads have one without being asked. */
-async function loadEngine(model, { dtype, threads }) {
-  try {
-    return await Engine.load(model, { dtype, threads });
-  } catch (error) {
-    if (error.code !== 'invalid-argument' || threads !== 1) throw error;
-    return await Engine.load(model, { dtype });
-  }
-}
-
 /** @param {{ model: string, dtype: string, threads: number }} options `model` is the URL of a folder */
 export async function load({ model, dtype, threads }) {
-  const engine = await loadEngine(model, { dtype, threads });
+  const engine = await Engine.load(model, { dtype, threads });
   const { threads: used, kvDtype, prefillChunk, config } = engine.info;
   const { weights } = await engine.memory();
   const facts = {
