@@ -17,6 +17,7 @@
 #include "kernels/kv_layout.h"
 #include "kernels/layer_norm.h"
 #include "kernels/matmul.h"
+#include "kernels/matrix_writer.h"
 #include "kernels/packed_matrix.h"
 
 namespace kvasm {
@@ -90,12 +91,16 @@ void BM_MatMul(benchmark::State& state) {
 }
 
 void MatMulShapes(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"rows", "in", "out"})->Unit(benchmark::kMicrosecond);
+  bench->ArgNames({"rows", "in", "out", "dtype"})->Unit(benchmark::kMicrosecond);
   const std::pair<size_t, size_t> shapes[] = {
       {kEmbd, kQkv}, {kEmbd, kInner}, {kInner, kEmbd}, {kEmbd, kVocab}};
   for (const auto& [n_in, n_out] : shapes) {
     for (const int64_t rows : {1, 3, 4, 8, 64}) {
-      bench->Args({rows, static_cast<int64_t>(n_in), static_cast<int64_t>(n_out)});
+      for (const WeightDtype dtype :
+           {WeightDtype::kF32, WeightDtype::kQ8, WeightDtype::kQ4}) {
+        bench->Args({rows, static_cast<int64_t>(n_in), static_cast<int64_t>(n_out),
+                     static_cast<int64_t>(dtype)});
+      }
     }
   }
 }

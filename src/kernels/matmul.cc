@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/float16.h"
-#include "kernels/dot_i8.h"
 #include "kernels/simd.h"
 
 namespace kvasm {
@@ -115,17 +114,12 @@ float NaiveDot(const float* x, const PackedMatrix& w, size_t out) {
 
 float NaiveQuantizedDot(const QuantizedRows& x, size_t row, const PackedMatrix& w,
                         size_t out) {
-  const int zero = w.dtype() == WeightDtype::kQ8 ? kQ8InputZero : 0;
   float total = 0.0f;
   for (size_t g = 0; g < w.groups(); ++g) {
     const QuantizedGroup group = w.Group(g, out);
     int sum = 0;
     for (size_t i = 0; i < kQuantGroup; ++i) {
-      const DotInput stored = x.Values(row)[g * kQuantGroup + i];
-      // kQ4's activations are signed, whatever type they are stored as.
-      const int input =
-          w.dtype() == WeightDtype::kQ8 ? stored - zero : static_cast<int8_t>(stored);
-      sum += input * group.q[i];
+      sum += x.At(row, g * kQuantGroup + i, w.dtype()) * group.q[i];
     }
     total = ScalarMulAdd(static_cast<float>(sum),
                          BFloat16ToFloat(group.scale) * x.Scales(row)[g], total);

@@ -163,4 +163,12 @@ void QuantizedRows::Quantize(const float* x, size_t n, WeightDtype dtype, size_t
   }
 }
 
+// Not inline: GCC 12 with AVX-512 VNNI takes the signed bytes of kQ4 for unsigned ones
+// in a loop that multiplies them.
+int QuantizedRows::At(size_t row, size_t i, WeightDtype dtype) const {
+  const DotInput stored = Values(row)[i];
+  return dtype == WeightDtype::kQ8 ? stored - kQ8InputZero
+                                   : static_cast<int8_t>(stored);
+}
+
 }  // namespace kvasm

@@ -44,6 +44,9 @@ class QuantizedRows {
   // Row `row` from x [n].
   void Quantize(const float* x, size_t n, WeightDtype dtype, size_t row);
 
+  // An integer of a row, quantised for `dtype`.
+  int At(size_t row, size_t i, WeightDtype dtype) const;
+
   // [32 * groups], in the form that the dot product takes
   const DotInput* Values(size_t row) const {
     return values_.data() + row * max_groups_ * kQuantGroup;
