@@ -30,7 +30,7 @@ before(async () => {
     'merges.txt': `#version: 0.2\n${merges.map(pair => `${pair.join(' ')}\n`).join('')}`,
   });
   await bare.page.evaluate(async () => {
-    globalThis.engine = await globalThis.kvasm.Engine.load('./model/');
+    globalThis.engine = await globalThis.kvasm.Engine.load('./model/', { dtype: 'f32' });
   });
 });
 
