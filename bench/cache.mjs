@@ -26,6 +26,7 @@ Prints its results, and writes a whole run (without --only) into bench/results/c
   --only NAME   strategies, prefix or batch
   --tokens N    tokens that the strategies generate (default: 200). Without a cache they take minutes
   --build NAME  the WebAssembly build, of dist/wasm (default: simd; relaxed-simd, which browsers get, needs Node 22)
+  --threads N   threads that compute, with a build that has them (default: 1)
 `;
 
 const BATCH_TOKENS = 64;
@@ -48,11 +49,12 @@ function parseCommandLine() {
       only: { type: 'string' },
       build: { type: 'string', default: 'simd' },
       tokens: { type: 'string', default: '200' },
+      threads: { type: 'string', default: '1' },
       help: { type: 'boolean' },
     },
   });
   if (values.help) return undefined;
-  const [reps, tokens] = ['reps', 'tokens'].map(name => {
+  const [reps, tokens, threads] = ['reps', 'tokens', 'threads'].map(name => {
     const number = Number(values[name]);
     if (Number.isSafeInteger(number) && number > 0) return number;
     throw new Error(`--${name}: '${values[name]}' is not a positive integer`);
@@ -60,15 +62,15 @@ function parseCommandLine() {
   if (values.only !== undefined && !Object.hasOwn(BENCHES, values.only)) {
     throw new Error(`--only: '${values.only}' is not one of ${Object.keys(BENCHES).join(', ')}`);
   }
-  return { reps, tokens, only: values.only, build: values.build };
+  return { reps, tokens, threads, only: values.only, build: values.build };
 }
 
-async function loadModel(build) {
+async function loadModel({ build, threads }) {
   if (!existsSync(`${MODEL}/model.safetensors`)) {
     console.error('making build/models/124M');
     await makeCheckpoint(MODEL, { shape: '124M' });
   }
-  const module = await instantiate(build);
+  const module = await instantiate(build, { threads });
   // What a token takes is known once the model is; the probe has the smallest pool there is.
   const probe = await loadEngine(module, MODEL, { contextLength: 1 });
   const kvBytes = POOL_SEQUENCES * probe.config().nPositions * probe.memory().kvPerToken;
@@ -76,9 +78,9 @@ async function loadModel(build) {
   return loadEngine(module, MODEL, { prefixCache: true, kvBytes });
 }
 
-function report(results, { reps, build }, facts) {
+function report(results, { reps, build, threads }, facts) {
   const settings = [
-    `Node ${facts.node}, the wasm build ${build} with the SHA-256 ${facts.build}..., one thread; commit ${facts.commit}`,
+    `Node ${facts.node}, the wasm build ${build} with the SHA-256 ${facts.build}..., threads: ${threads}; commit ${facts.commit}`,
     `${facts.cpu}; ${facts.contention}`,
     `${facts.date}; ${reps} rounds in turns (those with no cache: ${Math.ceil(reps * SLOW_SHARE)}); medians, with the range in brackets; ratios are taken within a round`,
     'a random model of the shape of GPT-2 124M, f32 weights, keys and values',
@@ -110,7 +112,7 @@ async function main() {
     process.stdout.write(USAGE);
     return;
   }
-  const engine = await loadModel(settings.build);
+  const engine = await loadModel(settings);
   const results = [];
   for (const [name, bench] of Object.entries(BENCHES)) {
     if (settings.only !== undefined && settings.only !== name) continue;
