@@ -20,8 +20,8 @@ before(async () => {
 });
 after(() => rm(scratch, { recursive: true, force: true }));
 
-async function generate(source, options) {
-  const engine = await Engine.load(source, options);
+async function generate(source) {
+  const engine = await Engine.load(source);
   // The checkpoint's generation_config.json asks for a penalty, of which a GGUF file says nothing.
   const options = { maxTokens: 40, temperature: 0, repetitionPenalty: 1 };
   const { text, usage } = await engine.generate(prompt, options).result();
