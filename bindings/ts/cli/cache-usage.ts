@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-
+import { parseFlags } from './flags.js';
 import { UsageError } from './usage-error.js';
 
 export const cacheHelpText = `kvasm cache: what --storage of other commands has kept
@@ -16,9 +15,15 @@ export interface CacheCommand {
   readonly remove: readonly string[] | 'all' | undefined;
 }
 
+const flags = {
+  storage: { type: 'string' },
+  all: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
 /** @throws UsageError */
 export function parseCache(args: readonly string[]): CacheCommand | 'help' {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseFlags(args, flags);
   if (values.help) return 'help';
   const [name, ...models] = positionals;
   if (name !== 'ls' && name !== 'rm') throw new UsageError('cache has the commands ls and rm');
@@ -30,20 +35,4 @@ export function parseCache(args: readonly string[]): CacheCommand | 'help' {
   }
   if (all === models.length > 0) throw new UsageError('cache rm takes models, or --all');
   return { directory, remove: all ? 'all' : models };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        storage: { type: 'string' },
-        all: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    });
-  } catch (cause) {
-    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause });
-  }
 }

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 
-import { Engine } from '../node.js';
 import type { GenerateChunk, GenerateOptions, GenerationDefaults } from '../types.js';
 import { bundledModel } from './bundled-model.js';
-import { hubOptions } from './download-flags.js';
-import { ProgressBar } from './progress-bar.js';
+import { loadEngine } from './load-engine.js';
 import { formatStats } from './stats.js';
 import type { GenerateCommand } from './usage.js';
 
@@ -15,18 +13,7 @@ import type { GenerateCommand } from './usage.js';
 export async function generate(command: GenerateCommand, signal: AbortSignal): Promise<void> {
   const model = command.model ?? bundledModel();
   const prompt = command.prompt === '-' ? await readInput(signal) : command.prompt;
-  const bar = new ProgressBar(process.stderr);
-  let engine: Engine;
-  try {
-    engine = await Engine.load(model, {
-      ...hubOptions(process.env),
-      ...command.load,
-      signal,
-      onProgress: bar.update,
-    });
-  } finally {
-    bar.clear();
-  }
+  const engine = await loadEngine(model, command.load, signal);
   try {
     const generation = engine.generate(prompt, {
       ...readable(engine.info.defaults),

@@ -1,7 +1,7 @@
-import { parseArgs } from 'node:util';
-
-import type { KvDtype, LoadOptions, WeightDtype } from '../types.js';
+import type { LoadOptions } from '../types.js';
 import { downloadFlags, downloadHelp, downloadOptions, hubHelp } from './download-flags.js';
+import { engineFlags, engineHelp, engineOptions } from './engine-flags.js';
+import { parseFlags } from './flags.js';
 import { parseNumber, UsageError } from './usage-error.js';
 
 export const serveHelpText = `kvasm serve: GPT-2 behind OpenAI's HTTP API, on this machine
@@ -18,9 +18,7 @@ ${downloadHelp}\
   --cors ORIGIN       lets pages of this origin use the server, such as http://localhost:3000; may be repeated
   --allow-host NAME   lets the server be called by this name, beside localhost and addresses; may be repeated
   --max-body BYTES    the largest request; default 1000000
-  --window N          keys that a token sees: its own and the latest; default: all
-  --dtype TYPE        q8 (default), q4 or f32: how the weights are stored
-  --kv-dtype TYPE     f32 (default), f16 or q8: how keys and values are stored
+${engineHelp}\
   --kv-bytes N        memory for keys and values; default: what one whole context needs. More lets more requests run
                       at once
   --help
@@ -40,17 +38,25 @@ export interface ServeCommand {
   readonly load: LoadOptions;
 }
 
+const flags = {
+  model: { type: 'string' },
+  ...downloadFlags,
+  name: { type: 'string' },
+  host: { type: 'string' },
+  port: { type: 'string' },
+  cors: { type: 'string', multiple: true },
+  'allow-host': { type: 'string', multiple: true },
+  'max-body': { type: 'string' },
+  ...engineFlags,
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
 /** @throws UsageError */
 export function parseServe(args: readonly string[]): ServeCommand | 'help' {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseFlags(args, flags);
   if (values.help) return 'help';
   if (positionals.length > 0) throw new UsageError(`what is ${JSON.stringify(positionals[0])}?`);
-  const load: LoadOptions = downloadOptions(values);
-  if (values.window !== undefined) load.window = parseNumber('window', values.window);
-  if (values['kv-bytes'] !== undefined) load.kvBytes = parseNumber('kv-bytes', values['kv-bytes']);
-  // Checked, with the others, by the engine.
-  if (values.dtype !== undefined) load.dtype = values.dtype as WeightDtype;
-  if (values['kv-dtype'] !== undefined) load.kvDtype = values['kv-dtype'] as KvDtype;
+  const load = { ...downloadOptions(values), ...engineOptions(values) };
   return {
     model: values.model,
     name: values.name,
@@ -61,32 +67,6 @@ export function parseServe(args: readonly string[]): ServeCommand | 'help' {
     allowedOrigins: (values.cors ?? []).map(parseOrigin),
     load,
   };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        model: { type: 'string' },
-        ...downloadFlags,
-        name: { type: 'string' },
-        host: { type: 'string' },
-        port: { type: 'string' },
-        cors: { type: 'string', multiple: true },
-        'allow-host': { type: 'string', multiple: true },
-        'max-body': { type: 'string' },
-        window: { type: 'string' },
-        dtype: { type: 'string' },
-        'kv-dtype': { type: 'string' },
-        'kv-bytes': { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    });
-  } catch (cause) {
-    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause });
-  }
 }
 
 function parseInteger(flag: string, text: string, most: number): number {

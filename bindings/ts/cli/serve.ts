@@ -2,11 +2,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { basename } from 'node:path';
 
-import { Engine } from '../node.js';
 import { createApiServer } from '../server/api-server.js';
 import { bundledModel } from './bundled-model.js';
-import { hubOptions } from './download-flags.js';
-import { ProgressBar } from './progress-bar.js';
+import { loadEngine } from './load-engine.js';
 import type { ServeCommand } from './serve-usage.js';
 import { UsageError } from './usage-error.js';
 
@@ -17,18 +15,7 @@ import { UsageError } from './usage-error.js';
 export async function serve(command: ServeCommand, signal: AbortSignal): Promise<void> {
   const model = command.model ?? bundledModel();
   const name = command.name ?? (basename(model) || 'kvasm');
-  const bar = new ProgressBar(process.stderr);
-  let engine: Engine;
-  try {
-    engine = await Engine.load(model, {
-      ...hubOptions(process.env),
-      ...command.load,
-      signal,
-      onProgress: bar.update,
-    });
-  } finally {
-    bar.clear();
-  }
+  const engine = await loadEngine(model, command.load, signal);
   const server = createApiServer(engine, { ...command, model: name });
   try {
     server.listen(command.port, command.host);

@@ -1,16 +1,9 @@
-import { parseArgs } from 'node:util';
-
 import type { InvalidArgumentError } from '../errors.js';
-import type {
-  CacheStrategy,
-  GenerateOptions,
-  KvDtype,
-  LoadOptions,
-  Overflow,
-  WeightDtype,
-} from '../types.js';
+import type { CacheStrategy, GenerateOptions, LoadOptions, Overflow } from '../types.js';
 import { type CacheCommand, parseCache } from './cache-usage.js';
 import { downloadFlags, downloadHelp, downloadOptions, hubHelp } from './download-flags.js';
+import { engineFlags, engineHelp, engineOptions } from './engine-flags.js';
+import { parseFlags } from './flags.js';
 import { parseServe, type ServeCommand } from './serve-usage.js';
 import { parseNumber, UsageError } from './usage-error.js';
 
@@ -40,9 +33,7 @@ ${downloadHelp}\
   --echo              print the prompt, too
   --seed N            the same seed gives the same text; default: random
   --cache STRATEGY    block (default), concat or none: how keys and values are kept
-  --window N          keys that a token sees: its own and the latest; default: all
-  --dtype TYPE        q8 (default), q4 or f32: how the weights are stored
-  --kv-dtype TYPE     f32 (default), f16 or q8: how keys and values are stored
+${engineHelp}\
   --kv-bytes N        memory for keys and values; default: what the whole context needs
   --overflow WHAT     when the context is full: stop (default), shift (forget the middle) or error
   --n-keep N          first tokens that shift keeps; default 0
@@ -72,6 +63,31 @@ export type Command =
   | { readonly name: 'cache-help' }
   | { readonly name: 'cache'; readonly cache: CacheCommand };
 
+const flags = {
+  model: { type: 'string' },
+  ...downloadFlags,
+  prompt: { type: 'string' },
+  'max-tokens': { type: 'string' },
+  temperature: { type: 'string' },
+  'top-k': { type: 'string' },
+  'top-p': { type: 'string' },
+  'min-p': { type: 'string' },
+  'repetition-penalty': { type: 'string' },
+  'frequency-penalty': { type: 'string' },
+  'presence-penalty': { type: 'string' },
+  stop: { type: 'string', multiple: true },
+  echo: { type: 'boolean' },
+  seed: { type: 'string' },
+  cache: { type: 'string' },
+  ...engineFlags,
+  overflow: { type: 'string' },
+  'n-keep': { type: 'string' },
+  'ignore-eos': { type: 'boolean' },
+  stats: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+} as const;
+
 /** @throws UsageError */
 export function parseCommand(args: readonly string[]): Command {
   if (args[0] === 'serve') {
@@ -82,7 +98,7 @@ export function parseCommand(args: readonly string[]): Command {
     const cache = parseCache(args.slice(1));
     return cache === 'help' ? { name: 'cache-help' } : { name: 'cache', cache };
   }
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseFlags(args, flags);
   if (values.help) return { name: 'help' };
   if (values.version) return { name: 'version' };
   const [name, ...rest] = positionals;
@@ -109,12 +125,7 @@ export function parseCommand(args: readonly string[]): Command {
     const text = values[flag];
     if (text !== undefined) options[option] = parseNumber(flag, text);
   }
-  const load: LoadOptions = downloadOptions(values);
-  if (values.window !== undefined) load.window = parseNumber('window', values.window);
-  if (values['kv-bytes'] !== undefined) load.kvBytes = parseNumber('kv-bytes', values['kv-bytes']);
-  // Checked, with all the others, by the engine.
-  if (values.dtype !== undefined) load.dtype = values.dtype as WeightDtype;
-  if (values['kv-dtype'] !== undefined) load.kvDtype = values['kv-dtype'] as KvDtype;
+  const load = { ...downloadOptions(values), ...engineOptions(values) };
   if (values.cache !== undefined) options.cache = values.cache as CacheStrategy;
   if (values.overflow !== undefined) options.overflow = values.overflow as Overflow;
   if (values['ignore-eos']) options.stopTokens = [];
@@ -131,42 +142,4 @@ export function messageInFlags(error: InvalidArgumentError): string {
   return error.message.replace(names, name => {
     return `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
   });
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        model: { type: 'string' },
-        ...downloadFlags,
-        prompt: { type: 'string' },
-        'max-tokens': { type: 'string' },
-        temperature: { type: 'string' },
-        'top-k': { type: 'string' },
-        'top-p': { type: 'string' },
-        'min-p': { type: 'string' },
-        'repetition-penalty': { type: 'string' },
-        'frequency-penalty': { type: 'string' },
-        'presence-penalty': { type: 'string' },
-        stop: { type: 'string', multiple: true },
-        echo: { type: 'boolean' },
-        seed: { type: 'string' },
-        cache: { type: 'string' },
-        window: { type: 'string' },
-        dtype: { type: 'string' },
-        'kv-dtype': { type: 'string' },
-        'kv-bytes': { type: 'string' },
-        overflow: { type: 'string' },
-        'n-keep': { type: 'string' },
-        'ignore-eos': { type: 'boolean' },
-        stats: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-        version: { type: 'boolean' },
-      },
-    });
-  } catch (cause) {
-    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause });
-  }
 }
