@@ -91,6 +91,16 @@ class ThreadPool {
   std::atomic<bool> stopping_ = false;
 };
 
+// The same by a pool that may be null: then by the caller alone.
+template <typename Body>
+void ParallelFor(ThreadPool* pool, size_t pieces, const Body& body) {
+  if (pool != nullptr) {
+    pool->ParallelFor(pieces, body);
+  } else {
+    for (size_t piece = 0; piece < pieces; ++piece) body(piece);
+  }
+}
+
 }  // namespace kvasm
 
 #endif  // KVASM_BASE_THREAD_POOL_H_

@@ -155,12 +155,8 @@ void MatMulPanels(const MatMulInput& x, const PackedMatrix& w, size_t begin, siz
 void MatMul(const MatMulInput& x, const PackedMatrix& w, const float* bias, float* out,
             size_t out_stride, ThreadPool* pool) {
   const size_t panels = w.panels();
-  if (pool == nullptr) {
-    MatMulPanels(x, w, 0, panels, bias, out, out_stride);
-    return;
-  }
   const size_t pieces = (panels + kPanelsPerPiece - 1) / kPanelsPerPiece;
-  pool->ParallelFor(pieces, [&](size_t piece) {
+  ParallelFor(pool, pieces, [&](size_t piece) {
     const size_t begin = piece * kPanelsPerPiece;
     MatMulPanels(x, w, begin, std::min(begin + kPanelsPerPiece, panels), bias, out,
                  out_stride);

@@ -25,7 +25,7 @@ struct Range {
   float not_finite;  // 0, or NaN if some value is not finite.
 };
 
-// n is a multiple of 4.
+// values [32]
 Range RangeOf(const float* values) {
   Float4Vec magnitude = hn::Zero(kFloat4Tag);
   Float4Vec not_finite = hn::Zero(kFloat4Tag);

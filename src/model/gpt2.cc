@@ -52,20 +52,11 @@ size_t Gpt2::activation_bytes() const {
          logits_.bytes();
 }
 
-template <typename Body>
-void Gpt2::ForEach(size_t pieces, const Body& body) {
-  if (pool_ != nullptr) {
-    pool_->ParallelFor(pieces, body);
-  } else {
-    for (size_t piece = 0; piece < pieces; ++piece) body(piece);
-  }
-}
-
 void Gpt2::Multiply(const float* x, size_t rows, const PackedMatrix& w,
                     const float* bias, float* out) {
   const size_t stride = PaddedSize(w.n_in());
   if (w.dtype() != WeightDtype::kF32) {
-    ForEach(rows, [&](size_t r) {
+    ParallelFor(pool_, rows, [&](size_t r) {
       quantized_.Quantize(x + r * stride, w.n_in(), w.dtype(), r);
     });
   }
@@ -85,7 +76,7 @@ void Gpt2::Embed(std::span<const BatchRow> rows) {
 void Gpt2::Normalize(const float* x, size_t rows, const LayerNormWeights& w) {
   const Gpt2Config& c = config();
   const size_t stride = PaddedSize(c.n_embd);
-  ForEach(rows, [&](size_t r) {
+  ParallelFor(pool_, rows, [&](size_t r) {
     LayerNorm(x + r * stride, 1, stride, c.n_embd, w.gain.data(), w.bias.data(),
               c.layer_norm_epsilon, norm_.data() + r * stride);
   });
@@ -130,7 +121,7 @@ void Gpt2::Attend(size_t layer, std::span<const BatchRow> rows,
     // In order, on the caller's thread.
     for (size_t head = 0; head < c.n_head; ++head) attend(head);
   } else {
-    ForEach(c.n_head, attend);
+    ParallelFor(pool_, c.n_head, attend);
   }
 }
 
@@ -194,8 +185,9 @@ void Gpt2::Forward(std::span<const BatchRow> rows, std::span<const size_t> logit
     observe("ln_2", norm_, c.n_embd);
     Multiply(norm_.data(), n, w.c_fc.weight, w.c_fc.bias.data(), hidden_.data());
     observe("c_fc", hidden_, c.n_inner);
-    ForEach(
-        n, [&](size_t r) { GeluNew(hidden_.data() + r * inner_stride, inner_stride); });
+    ParallelFor(pool_, n, [&](size_t r) {
+      GeluNew(hidden_.data() + r * inner_stride, inner_stride);
+    });
     observe("gelu", hidden_, c.n_inner);
     Multiply(hidden_.data(), n, w.mlp_c_proj.weight, w.mlp_c_proj.bias.data(),
              projected_.data());

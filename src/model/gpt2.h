@@ -85,9 +85,6 @@ class Gpt2 {
   // One query head for one row.
   void AttendHead(size_t layer, size_t head, size_t row, const BatchRow& batch_row,
                   float* scores);
-  // Calls body(piece) for each piece below `pieces`, on any thread.
-  template <typename Body>
-  void ForEach(size_t pieces, const Body& body);
   void ComputeLogits(std::span<const size_t> logit_rows, ForwardObserver* observer);
 
   const Gpt2Weights* weights_ = nullptr;
