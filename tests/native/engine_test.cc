@@ -13,16 +13,7 @@ constexpr CacheStrategy kStrategies[] = {CacheStrategy::kBlock, CacheStrategy::k
 
 class EngineTest : public testing::Test {
  protected:
-  EngineTest() {
-    config_.n_layer = 2;
-    config_.n_head = 2;
-    config_.n_kv_head = 1;
-    config_.n_embd = 24;
-    config_.n_inner = 40;
-    config_.n_positions = 50;
-    config_.vocab_size = 61;
-    engine_ = RandomEngine(config_, random_, {.prefill_chunk = 8});
-  }
+  EngineTest() { engine_ = RandomEngine(config_, random_, {.prefill_chunk = 8}); }
 
   std::unique_ptr<Sequence> Start(const std::vector<int32_t>& prompt,
                                   const SequenceOptions& options = {}) {
@@ -30,7 +21,7 @@ class EngineTest : public testing::Test {
   }
 
   TestRandom random_{30};
-  Gpt2Config config_;
+  Gpt2Config config_ = SmallConfig();
   std::unique_ptr<Engine> engine_;
 };
 

@@ -120,16 +120,7 @@ std::vector<uint8_t> GgufFile::Bytes() const {
 
 Status ReadGguf(const std::vector<uint8_t>& file, size_t piece, TensorSink* sink) {
   GgufReader reader(sink);
-  for (size_t i = 0; i < file.size(); i += piece) {
-    // A copy of its own, so that the sanitizer sees a read past the piece.
-    const std::vector<uint8_t> bytes(
-        file.begin() + static_cast<std::ptrdiff_t>(i),
-        file.begin() + static_cast<std::ptrdiff_t>(std::min(file.size(), i + piece)));
-    KVASM_RETURN_IF_ERROR(reader.Consume(bytes.data(), bytes.size()));
-  }
-  KVASM_RETURN_IF_ERROR(reader.Finish());
-  EXPECT_EQ(reader.file_bytes(), file.size());
-  return OkStatus();
+  return ReadInPieces(&reader, file, piece);
 }
 
 std::string RandomEncoded(TestRandom& random, GgufType type, size_t n) {

@@ -17,13 +17,6 @@ using Ids = std::vector<int32_t>;
 class OutputTest : public testing::Test {
  protected:
   OutputTest() {
-    config_.n_layer = 2;
-    config_.n_head = 2;
-    config_.n_kv_head = 1;
-    config_.n_embd = 24;
-    config_.n_inner = 40;
-    config_.n_positions = 50;
-    config_.vocab_size = 61;
     file_ = ToSafetensors(RandomTensors(config_, random_));
     reference_ = std::make_unique<ReferenceModel>(config_, file_);
   }
@@ -66,7 +59,7 @@ class OutputTest : public testing::Test {
   }
 
   TestRandom random_{40};
-  Gpt2Config config_;
+  Gpt2Config config_ = SmallConfig();
   std::vector<uint8_t> file_;
   std::unique_ptr<ReferenceModel> reference_;
 };

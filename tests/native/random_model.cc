@@ -36,6 +36,18 @@ Gpt2Config RandomConfig(TestRandom& random) {
   return c;
 }
 
+Gpt2Config SmallConfig() {
+  Gpt2Config config;
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.n_kv_head = 1;
+  config.n_embd = 24;
+  config.n_inner = 40;
+  config.n_positions = 50;
+  config.vocab_size = 61;
+  return config;
+}
+
 TestTensors RandomTensors(const Gpt2Config& c, TestRandom& random) {
   TestTensors tensors;
   const auto add = [&](const std::string& name, std::vector<uint64_t> shape,
@@ -121,16 +133,7 @@ void CollectingSink::OnElements(size_t tensor, uint64_t first, const float* elem
 Status ReadSafetensors(const std::vector<uint8_t>& file, size_t piece,
                        TensorSink* sink) {
   SafetensorsReader reader(sink);
-  for (size_t i = 0; i < file.size(); i += piece) {
-    // A copy of its own, so that the sanitizer sees a read past the piece.
-    const std::vector<uint8_t> bytes(
-        file.begin() + static_cast<std::ptrdiff_t>(i),
-        file.begin() + static_cast<std::ptrdiff_t>(std::min(file.size(), i + piece)));
-    KVASM_RETURN_IF_ERROR(reader.Consume(bytes.data(), bytes.size()));
-  }
-  KVASM_RETURN_IF_ERROR(reader.Finish());
-  EXPECT_EQ(reader.file_bytes(), file.size());
-  return OkStatus();
+  return ReadInPieces(&reader, file, piece);
 }
 
 WeightDtype RandomDtype(TestRandom& random) {

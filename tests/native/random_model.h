@@ -3,6 +3,10 @@
 #ifndef KVASM_TESTS_NATIVE_RANDOM_MODEL_H_
 #define KVASM_TESTS_NATIVE_RANDOM_MODEL_H_
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,6 +40,9 @@ std::vector<int32_t> RandomIds(TestRandom& random, size_t n, size_t vocab_size);
 // passes.
 Gpt2Config RandomConfig(TestRandom& random);
 
+// Grouped heads, and nothing that is a multiple of 16.
+Gpt2Config SmallConfig();
+
 // Weights with a standard deviation of 0.2 (with GPT-2's own 0.02 attention is nearly
 // uniform, and greedy decoding collapses into a loop: T20), gains around 1.
 TestTensors RandomTensors(const Gpt2Config& config, TestRandom& random);
@@ -60,6 +67,21 @@ class CollectingSink : public TensorSink {
  private:
   std::vector<std::string> names_;
 };
+
+// Has a reader consume a file in pieces of `piece` bytes, and finish.
+template <class Reader>
+Status ReadInPieces(Reader* reader, const std::vector<uint8_t>& file, size_t piece) {
+  for (size_t i = 0; i < file.size(); i += piece) {
+    // A copy of its own, so that the sanitizer sees a read past the piece.
+    const std::vector<uint8_t> bytes(
+        file.begin() + static_cast<std::ptrdiff_t>(i),
+        file.begin() + static_cast<std::ptrdiff_t>(std::min(file.size(), i + piece)));
+    KVASM_RETURN_IF_ERROR(reader->Consume(bytes.data(), bytes.size()));
+  }
+  KVASM_RETURN_IF_ERROR(reader->Finish());
+  EXPECT_EQ(reader->file_bytes(), file.size());
+  return OkStatus();
+}
 
 // Reads a file in pieces of `piece` bytes.
 Status ReadSafetensors(const std::vector<uint8_t>& file, size_t piece,
