@@ -3,30 +3,14 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { after, before, test } from 'node:test';
-import { launchChromium } from './support/chromium.mjs';
-import { onDemoPage } from './support/demo-page.mjs';
-import { buildSite, serveSite } from './support/site.mjs';
+import { test } from 'node:test';
+import { deploySite } from './support/deployed.mjs';
 import { isolation } from './support/static-server.mjs';
 import { openLesson, runBenchmark, runLesson, showAttention } from './support/views.mjs';
 
 const lessons = ['why-cache', 'prefill-decode', 'window', 'prefix-hit', 'fork', 'smaller', 'end'];
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-let site;
-let server;
-let browser;
-
-before(async () => {
-  site = await buildSite();
-  server = await serveSite(site.folder, { headers: isolation });
-  browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  await site?.remove();
-});
+const deployed = deploySite({ headers: isolation });
 
 /** The serious and critical violations of what is shown now. */
 async function violations(page) {
@@ -54,42 +38,37 @@ for (const colorScheme of ['light', 'dark']) {
   ]) {
     const options = { viewport, colorScheme, reducedMotion: 'reduce' };
     test(`everything is accessible and in place: ${colorScheme}, ${viewport.width} pixels wide`, async () => {
-      await onDemoPage(
-        browser,
-        server.url,
-        async (demo, page) => {
-          const check = async state => {
-            assert.deepEqual(await violations(page), [], state);
-            assert.deepEqual(await overflowing(page), [], state);
-          };
-          await check('before a model is loaded');
-          await page.click('#change-model');
-          await page.click('#more-options summary');
-          await check('with everything open');
-          await demo.generate({ 'max-tokens': 60, seed: 11, temperature: 1, window: 24 });
-          await page.locator('#output-completion .token').first().click();
-          await check('after a run');
-          for (const lesson of lessons) {
-            await openLesson(page, lesson);
-            await check(`lesson ${lesson}`);
-          }
-          await runLesson(page, 'why-cache', { 'Tokens to write': 32 });
-          await check('after the race');
-          await runLesson(page, 'end');
-          await check('after the end of the table');
-          await showAttention(page, { text: 'the quick brown fox', window: '4' });
-          await check('attention');
-          await runBenchmark(page);
-          await check('benchmark');
-        },
-        options,
-      );
+      await deployed.onPage(async (demo, page) => {
+        const check = async state => {
+          assert.deepEqual(await violations(page), [], state);
+          assert.deepEqual(await overflowing(page), [], state);
+        };
+        await check('before a model is loaded');
+        await page.click('#change-model');
+        await page.click('#more-options summary');
+        await check('with everything open');
+        await demo.generate({ 'max-tokens': 60, seed: 11, temperature: 1, window: 24 });
+        await page.locator('#output-completion .token').first().click();
+        await check('after a run');
+        for (const lesson of lessons) {
+          await openLesson(page, lesson);
+          await check(`lesson ${lesson}`);
+        }
+        await runLesson(page, 'why-cache', { 'Tokens to write': 32 });
+        await check('after the race');
+        await runLesson(page, 'end');
+        await check('after the end of the table');
+        await showAttention(page, { text: 'the quick brown fox', window: '4' });
+        await check('attention');
+        await runBenchmark(page);
+        await check('benchmark');
+      }, options);
     });
   }
 }
 
 test('the tabs are gone through by key', async () => {
-  await onDemoPage(browser, server.url, async (_demo, page) => {
+  await deployed.onPage(async (_demo, page) => {
     await page.focus('#tab-playground');
     for (const view of ['lessons', 'attention', 'benchmark', 'playground']) {
       await page.keyboard.press('ArrowRight');

@@ -1,30 +1,13 @@
 // The site as it is deployed: what it shows of the cache's blocks.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launchChromium } from './support/chromium.mjs';
-import { onDemoPage } from './support/demo-page.mjs';
-import { buildSite, serveSite, tiny } from './support/site.mjs';
+import { test } from 'node:test';
+import { deploySite } from './support/deployed.mjs';
+import { tiny } from './support/site.mjs';
 
 const blockTokens = 16;
 const poolBlocks = tiny.nPositions / blockTokens;
-let site;
-let server;
-let browser;
-
-before(async () => {
-  site = await buildSite();
-  server = await serveSite(site.folder);
-  browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  await site?.remove();
-});
-
-const onPage = run => onDemoPage(browser, server.url, run);
+const { onPage } = deploySite();
 const cells = (page, kind) => page.locator(`#cache-live .block[data-kind="${kind}"]`);
 
 /** What the replay says of each step. */

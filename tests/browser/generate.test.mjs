@@ -1,32 +1,17 @@
 // The site as it is deployed: loading, streaming, stopping, and the numbers of the cache.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launchChromium, openPage } from './support/chromium.mjs';
-import { DemoPage, onDemoPage } from './support/demo-page.mjs';
-import { buildSite, serveSite, tiny } from './support/site.mjs';
+import { test } from 'node:test';
+import { openPage } from './support/chromium.mjs';
+import { DemoPage } from './support/demo-page.mjs';
+import { deploySite } from './support/deployed.mjs';
+import { serveSite, tiny } from './support/site.mjs';
 import { isolation } from './support/static-server.mjs';
 
 const bytesPerToken = 2 * tiny.nLayer * tiny.nKvHead * tiny.headDim * 4;
 const strategies = ['block', 'concat', 'none'];
-let site;
-let server;
-let browser;
-
-before(async () => {
-  site = await buildSite();
-  server = await serveSite(site.folder);
-  browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  await site?.remove();
-});
-
-const onPage = (run, { url = server.url, ...options } = {}) =>
-  onDemoPage(browser, url, run, options);
+const deployed = deploySite();
+const { onPage } = deployed;
 
 /** Notes each text that the completion has had. */
 function recordTexts(page) {
@@ -44,7 +29,7 @@ for (const [name, headers] of [
   ['without COOP and COEP', {}],
 ]) {
   test(`loads and streams ${name}`, async () => {
-    const own = await serveSite(site.folder, { headers });
+    const own = await serveSite(deployed.site.folder, { headers });
     try {
       await onPage(
         async (demo, page) => {
@@ -187,13 +172,13 @@ test('all strategies give one text for one seed', async () => {
 });
 
 test('streams and counts where no frames come, as in a hidden tab', async () => {
-  const { page, close } = await openPage(browser);
+  const { page, close } = await openPage(deployed.browser);
   try {
     await page.addInitScript(() => {
       globalThis.requestAnimationFrame = () => 1;
     });
     const demo = new DemoPage(page);
-    await demo.open(server.url);
+    await demo.open(deployed.server.url);
     assert.notEqual(await demo.generate({ 'max-tokens': 30, seed: 3 }), '');
     assert.ok((await demo.cache()).used > 0);
   } finally {

@@ -1,37 +1,21 @@
 // The site as it is deployed: its lessons, each of which runs the engine.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launchChromium } from './support/chromium.mjs';
-import { onDemoPage } from './support/demo-page.mjs';
-import { buildSite, serveSite, tiny } from './support/site.mjs';
+import { test } from 'node:test';
+import { deploySite } from './support/deployed.mjs';
+import { tiny } from './support/site.mjs';
 import { numbersIn, openLesson, runLesson } from './support/views.mjs';
 
 const viewports = [
   { width: 390, height: 844 },
   { width: 1440, height: 900 },
 ];
-let site;
-let server;
-let browser;
-
-before(async () => {
-  site = await buildSite();
-  server = await serveSite(site.folder);
-  browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  await site?.remove();
-});
+const deployed = deploySite();
 
 /** A test at the size of a phone and at that of a desktop. */
 function lessonTest(name, run) {
   for (const viewport of viewports) {
-    test(`${name}, ${viewport.width} pixels wide`, () =>
-      onDemoPage(browser, server.url, run, { viewport }));
+    test(`${name}, ${viewport.width} pixels wide`, () => deployed.onPage(run, { viewport }));
   }
 }
 
@@ -133,7 +117,7 @@ lessonTest('the end of the table: a run stops, fails or makes room', async (_dem
 });
 
 test('a lesson can be stopped, and another be run', async () => {
-  await onDemoPage(browser, server.url, async (demo, page) => {
+  await deployed.onPage(async (demo, page) => {
     await openLesson(page, 'why-cache');
     await page.getByLabel('Tokens to write').selectOption('256');
     const lesson = page.locator('#lesson-why-cache');

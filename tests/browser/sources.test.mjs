@@ -3,32 +3,20 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { launchChromium, patience } from './support/chromium.mjs';
-import { onDemoPage } from './support/demo-page.mjs';
+import { before, test } from 'node:test';
+import { patience } from './support/chromium.mjs';
+import { deploySite } from './support/deployed.mjs';
 import { madeUpModel } from './support/models.mjs';
-import { buildSite, serveSite } from './support/site.mjs';
+import { serveSite } from './support/site.mjs';
 
 const modelFiles = ['config.json', 'model.safetensors', 'vocab.json', 'merges.txt'];
-let site;
-let server;
-let browser;
+const deployed = deploySite();
+const { onPage } = deployed;
 let folder;
 
 before(async () => {
-  site = await buildSite();
-  server = await serveSite(site.folder);
-  browser = await launchChromium();
   folder = await madeUpModel('tiny');
 });
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  await site?.remove();
-});
-
-const onPage = (run, { url = server.url } = {}) => onDemoPage(browser, url, run);
 
 async function loadFails(demo, page) {
   await page.click('#load');
@@ -40,7 +28,7 @@ async function loadFails(demo, page) {
 test('a wrong URL gives a sentence, leaves no worker, and what is right still loads', async () => {
   await onPage(async (demo, page) => {
     await demo.chooseSource('remote');
-    await demo.set({ 'remote-id': new URL('no/such/model', server.url).href });
+    await demo.set({ 'remote-id': new URL('no/such/model', deployed.server.url).href });
     const error = await loadFails(demo, page);
     assert.match(error, /^A file of the model could not be loaded\. Check the name/);
     assert.match(error, /config\.json.*404/);
@@ -63,7 +51,7 @@ test('a URL of a folder loads, and no URL at all is told', async () => {
 
 test('a hub id loads from the hub', async () => {
   const hub = 'https://huggingface.co/';
-  const own = await serveSite(site.folder, { connect: hub });
+  const own = await serveSite(deployed.site.folder, { connect: hub });
   try {
     await onPage(
       async (demo, page) => {
@@ -144,7 +132,7 @@ test('damaged weights give a sentence', async () => {
 test('a load shows how far it is, and can be aborted', async () => {
   // Half a minute for the weights, so that nobody misses what lies between their beginning and their end.
   const pace = { bytesPerSecond: 8000 };
-  const slow = await serveSite(site.folder, { pace });
+  const slow = await serveSite(deployed.site.folder, { pace });
   try {
     await onPage(
       async (demo, page) => {
@@ -194,7 +182,9 @@ test('one worker lives at a time, and none after unloading', async () => {
 });
 
 test('a page without a bundled model says so', async () => {
-  const bare = await serveSite(site.folder, { texts: { '/models.json': '{"models":[]}' } });
+  const bare = await serveSite(deployed.site.folder, {
+    texts: { '/models.json': '{"models":[]}' },
+  });
   try {
     await onPage(
       async (_demo, page) => {

@@ -1,10 +1,11 @@
 // The site as it is deployed: attention, benchmark, what its URL keeps, and what it does for a host without headers.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launchChromium, openPage, patience } from './support/chromium.mjs';
-import { DemoPage, onDemoPage } from './support/demo-page.mjs';
-import { buildSite, serveSite } from './support/site.mjs';
+import { test } from 'node:test';
+import { openPage, patience } from './support/chromium.mjs';
+import { DemoPage } from './support/demo-page.mjs';
+import { deploySite } from './support/deployed.mjs';
+import { serveSite } from './support/site.mjs';
 import { isolation } from './support/static-server.mjs';
 import { numbersIn, runBenchmark, showAttention } from './support/views.mjs';
 
@@ -12,24 +13,8 @@ const viewports = [
   { width: 390, height: 844 },
   { width: 1440, height: 900 },
 ];
-let site;
-let server;
-let browser;
-
-before(async () => {
-  site = await buildSite();
-  server = await serveSite(site.folder, { headers: isolation });
-  browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  await site?.remove();
-});
-
-const onPage = (run, { url = server.url, ...options } = {}) =>
-  onDemoPage(browser, url, run, options);
+const deployed = deploySite({ headers: isolation });
+const { onPage } = deployed;
 
 for (const viewport of viewports) {
   test(`attention is shown with its masks, ${viewport.width} pixels wide`, async () => {
@@ -125,14 +110,14 @@ test('nothing leaves for a server but requests for files of the site', async () 
     assert.ok(requests.length > 0);
     for (const request of requests) {
       assert.equal(request.method(), 'GET');
-      assert.ok(request.url().startsWith(server.url) || request.url().startsWith('blob:'));
+      assert.ok(request.url().startsWith(deployed.server.url) || request.url().startsWith('blob:'));
       assert.doesNotMatch(request.url(), /secret/);
     }
   });
 });
 
 test('a host without COOP and COEP gets them from the service worker', async () => {
-  const bare = await serveSite(site.folder);
+  const bare = await serveSite(deployed.site.folder);
   try {
     await onPage(
       async (demo, page) => {
@@ -148,7 +133,7 @@ test('a host without COOP and COEP gets them from the service worker', async () 
 });
 
 test('without service workers the page works as well, on one thread', async () => {
-  const bare = await serveSite(site.folder);
+  const bare = await serveSite(deployed.site.folder);
   try {
     await onPage(
       async (demo, page) => {
@@ -163,10 +148,10 @@ test('without service workers the page works as well, on one thread', async () =
 });
 
 test('tokens tell their probability and what else might have come', async () => {
-  const { page, close } = await openPage(browser);
+  const { page, close } = await openPage(deployed.browser);
   try {
     const demo = new DemoPage(page);
-    await demo.open(server.url);
+    await demo.open(deployed.server.url);
     await demo.generate({ 'max-tokens': 12, temperature: 0 });
     assert.equal(await page.locator('#output-completion .token').count(), 12);
     await page.locator('#output-completion .token').nth(2).hover();
