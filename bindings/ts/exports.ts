@@ -10,6 +10,7 @@ export {
   type KvasmErrorCode,
   ModelError,
 } from './errors.js';
+export { filesDropped } from './local-files.js';
 export { isModelFile, missingModelFiles, modelFileNames } from './model-files.js';
 export type { KeptFile, ModelCache } from './storage/model-cache.js';
 export type * from './types.js';
