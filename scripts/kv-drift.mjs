@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeCheckpoint } from './fixtures/make-checkpoint.mjs';
-import { compareEngines, drawIds, pieces, readTokenizer } from './lib/text-drift.mjs';
+import { compareEngines, drawIds, parseTokens, pieces, readTokenizer } from './lib/text-drift.mjs';
 import { instantiate, kvDtypes, loadEngine } from './lib/wasm-engine.mjs';
 
 const USAGE = `Usage: kv-drift.mjs [--model DIR] [--text FILE] [--tokens N]
@@ -80,10 +80,7 @@ async function main() {
       process.stdout.write(USAGE);
       return;
     }
-    const count = Number(values.tokens);
-    if (!Number.isSafeInteger(count) || count < 2) {
-      throw new Error(`--tokens: '${values.tokens}' is not a whole number above 1`);
-    }
+    const count = parseTokens(values.tokens);
     let dir = values.model;
     let title = dir;
     if (dir === undefined && existsSync(join(BUNDLED, 'model.safetensors'))) {

@@ -8,7 +8,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { markdownTable } from '../bench/lib/markdown.mjs';
-import { compareEngines, drawIds, readTokenizer } from './lib/text-drift.mjs';
+import { compareEngines, drawIds, parseTokens, readTokenizer } from './lib/text-drift.mjs';
 import { instantiate, kvDtypes, loadEngine, weightDtypes } from './lib/wasm-engine.mjs';
 
 const USAGE = `Usage: quality.mjs [options]
@@ -140,10 +140,7 @@ async function main() {
       process.stdout.write(USAGE);
       return;
     }
-    const count = Number(values.tokens);
-    if (!Number.isSafeInteger(count) || count < 2) {
-      throw new Error(`--tokens: '${values.tokens}' is not a whole number above 1`);
-    }
+    const count = parseTokens(values.tokens);
     await measure({ count, ...values });
   } catch (error) {
     console.error(`quality: ${error.message}`);

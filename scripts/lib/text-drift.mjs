@@ -6,6 +6,13 @@ import { join } from 'node:path';
 import { bitsOf, LogitDrift } from './logit-drift.mjs';
 import { check, nextToken, SEQUENCE_DEFAULTS, startSequence } from './wasm-engine.mjs';
 
+/** The value of an option --tokens: one id predicts nothing. */
+export function parseTokens(text) {
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count > 1) return count;
+  throw new Error(`--tokens: '${text}' is not a whole number above 1`);
+}
+
 /** The tokenizer of the model in a directory. */
 export async function readTokenizer(dir) {
   const { Tokenizer } = await import('../../dist/tokenizer/tokenizer.js').catch(error => {

@@ -5,17 +5,18 @@ import { open, readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { startThread } from '../../dist/thread-script-node.js';
+import {
+  wasmKvDtypes as kvDtypes,
+  wasmCacheStrategies as strategies,
+  wasmEventKinds,
+  wasmWeightDtypes as weightDtypes,
+} from '../../dist/wasm-module.js';
 import { createSharedMemory } from '../../dist/worker/shared-memory.js';
 import { startThreads } from '../../dist/worker/threads.js';
 
 const root = new URL('../../', import.meta.url);
 
-// The numbers that bindings/ts/wasm-module.ts names, which Node 20 cannot import.
-export const weightDtypes = { f32: 0, q8: 1, q4: 2 };
-export const kvDtypes = { f32: 0, f16: 1, q8: 2 };
-export const strategies = { block: 0, concat: 1, none: 2 };
-const TOKEN_EVENT = 1;
-const FAILED_EVENT = 2;
+export { kvDtypes, strategies, weightDtypes };
 
 export const ENGINE_DEFAULTS = {
   dtype: weightDtypes.f32,
@@ -126,8 +127,8 @@ export function stepOnce(engine) {
   if (events.length === 0) throw new Error('the engine has nothing to compute');
   const drawn = [];
   for (let at = 0; at < events.length; at += 3) {
-    if (events[at + 1] === FAILED_EVENT) throw new Error(`sequence ${events[at]} failed`);
-    if (events[at + 1] === TOKEN_EVENT) drawn.push([events[at], events[at + 2]]);
+    if (events[at + 1] === wasmEventKinds.failed) throw new Error(`sequence ${events[at]} failed`);
+    if (events[at + 1] === wasmEventKinds.token) drawn.push([events[at], events[at + 2]]);
   }
   return drawn;
 }
