@@ -64,6 +64,7 @@ export class WorkerClient {
     }
     if (download.storage.kind === 'store') transfer.push(download.storage.port);
     try {
+      await this.#worker.settled;
       return await this.call('load', request, transfer);
     } catch (cause) {
       if (!(cause instanceof DOMException && cause.name === 'DataCloneError')) throw cause;
@@ -170,6 +171,8 @@ export class WorkerClient {
     this.#heard = true;
     if (this.#closed) return;
     switch (message.type) {
+      case 'ready':
+        break;
       case 'alive':
         this.#worker.watch?.(message.lock);
         break;

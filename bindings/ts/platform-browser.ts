@@ -1,3 +1,4 @@
+import { BundledWorker } from './bundled-worker.js';
 import { describe } from './describe.js';
 import { errorFor, InvalidArgumentError } from './errors.js';
 import type { Platform, WorkerHandle } from './platform.js';
@@ -9,7 +10,13 @@ import {
 } from './protocol.js';
 import { isAbsoluteUrl, isHubId, locateAtUrl, locateOnHub, parseUrl } from './source.js';
 import type { LoadOptions } from './types.js';
-import { type StartedWorker, startWorker } from './worker-script.js';
+import {
+  packagedWorkerUrl,
+  type StartedWorker,
+  startAt,
+  startEmbedded,
+  startEmitted,
+} from './worker-script.js';
 
 export const browserPlatform: Platform = {
   spawn,
@@ -20,8 +27,16 @@ export const browserPlatform: Platform = {
   locateFile,
 };
 
-function spawn(workerUrl: string | undefined): WorkerHandle {
-  const { worker, explainFailure } = makeWorker(workerUrl);
+function spawn(workerUrl = packagedWorkerUrl): WorkerHandle {
+  return workerUrl === undefined
+    ? new BundledWorker(
+        () => handleOf(startEmitted()),
+        async () => handleOf(await startEmbedded()),
+      )
+    : handleOf(makeWorker(workerUrl));
+}
+
+function handleOf({ worker, explainFailure }: StartedWorker): WorkerHandle {
   let fail: (reason: string) => void = () => {};
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
@@ -49,9 +64,9 @@ function spawn(workerUrl: string | undefined): WorkerHandle {
   };
 }
 
-function makeWorker(workerUrl: string | undefined): StartedWorker {
+function makeWorker(workerUrl: string): StartedWorker {
   try {
-    return startWorker(workerUrl);
+    return startAt(workerUrl);
   } catch (cause) {
     const reason = `The engine's worker could not be made (${describeThrown(cause)}).`;
     throw errorFor('load-failed', reason, { cause });

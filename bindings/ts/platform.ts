@@ -3,6 +3,8 @@ import type { Places } from './source.js';
 
 /** The client's end of a Worker that runs worker/host.ts. */
 export interface WorkerHandle {
+  /** Resolves when messages can be posted, or the listener of `onFailure` was told why not. Default: they can at once. */
+  readonly settled?: Promise<void>;
   post(message: ClientMessage, transfer: Transferable[]): void;
   /** Sets the only listener. */
   onMessage(listener: (message: WorkerMessage) => void): void;

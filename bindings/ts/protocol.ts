@@ -207,6 +207,8 @@ export type ClientMessage =
   | { readonly type: 'drop'; readonly session: number };
 
 export type WorkerMessage =
+  /** First, in browsers: the Worker's script runs, and listens. */
+  | { readonly type: 'ready' }
   /** While it lives, the Worker holds this lock of the Web Locks API: browsers do not tell of every end of a Worker. */
   | { readonly type: 'alive'; readonly lock: string }
   | { readonly type: 'progress'; readonly id: number; readonly progress: LoadProgress }

@@ -1,6 +1,6 @@
 /** Starts a thread's script in browsers, in a Worker of the engine's Worker. */
 
-import { importForeign, isForeign } from './foreign-worker.js';
+import { importForeign, isForeign } from './blob-worker.js';
 import type { ThreadHandle } from './worker/thread-protocol.js';
 
 // In a statement of its own, as in worker-script.ts.

@@ -12,6 +12,7 @@ import { startThread } from './thread-script-node.js';
 import { createBuild } from './worker/build.js';
 import { sleep } from './worker/download/network.js';
 import type { Hash } from './worker/download/sha256.js';
+import { fetchBuild } from './worker/fetch-build.js';
 import { fetchWasm } from './worker/fetch-wasm.js';
 import { loadFailed } from './worker/files.js';
 import { listDirectory, openInNode } from './worker/files-node.js';
@@ -31,7 +32,7 @@ serve(
   {
     createBuild: options =>
       createBuild(options, {
-        compile: compileFrom,
+        fetchBuild: fetchBuild(compileFrom),
         startThread,
         processors: availableParallelism(),
       }),

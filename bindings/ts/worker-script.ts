@@ -1,6 +1,6 @@
 /** Starts the Worker's script in browsers, and finds out why it did not start. */
 
-import { importForeign, isForeign } from './foreign-worker.js';
+import { importForeign, isForeign, startScript } from './blob-worker.js';
 import { describeThrown } from './protocol.js';
 
 /** A Worker, and what to say when it fails before its first message. */
@@ -10,36 +10,49 @@ export interface StartedWorker {
   explainFailure(): Promise<string>;
 }
 
-// In a statement of its own, because bundlers take `new URL('…', import.meta.url)` for a file to emit.
-const here = import.meta.url;
+// In a statement of its own, because bundlers take `new URL('…', import.meta.url)` for a file to emit. Undefined in a
+// script that is no module.
+const here: string | undefined = import.meta.url;
+
+/** Where the script lies beside this file; undefined in a bundle, where it has a name that only the bundler knows. */
+export const packagedWorkerUrl: string | undefined =
+  here !== undefined && /^https?:.*\/worker-script\.js(\?|$)/.test(here)
+    ? new URL('./kvasm-worker.js', here).href
+    : undefined;
 
 /**
- * The script beside this file, or another. One of another origin, such as a CDN's, is imported by a script of the page's
- * own in a Blob, since browsers start no Worker across origins; that takes CORS headers there, and `blob:` and that origin in
- * `worker-src` here.
+ * The script at an address. One of another origin, such as a CDN's, is imported by a script of the page's own in a Blob, since
+ * browsers start no Worker across origins; that takes CORS headers there, and `blob:` and that origin in `worker-src` here.
  * @throws what the browser throws when it refuses.
  */
-export function startWorker(workerUrl: string | undefined): StartedWorker {
-  const url = workerUrl ?? urlBesideThisFile();
-  const explainFailure = () => explain(url);
-  if (url !== undefined && isForeign(url)) return { worker: importForeign(url), explainFailure };
-  const worker =
-    workerUrl === undefined
-      ? // Bundlers look for this very expression.
-        new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
-      : new Worker(workerUrl, { type: 'module' });
-  return { worker, explainFailure };
+export function startAt(url: string): StartedWorker {
+  const worker = isForeign(url) ? importForeign(url) : new Worker(url, { type: 'module' });
+  return { worker, explainFailure: () => explain(url) };
 }
 
-/** Undefined in a bundle, where the script has a name that only the bundler knows. */
-function urlBesideThisFile(): string | undefined {
-  return /\/worker-script\.js(\?|$)/.test(here) && /^https?:/.test(here)
-    ? new URL('./worker.js', here).href
-    : undefined;
+/**
+ * The script as a bundler emits it; where it emits none, this names a file that is not there.
+ * @throws what the browser throws when it refuses.
+ */
+export function startEmitted(): StartedWorker {
+  // Bundlers look for this very expression.
+  const worker = new Worker(new URL('./kvasm-worker.js', import.meta.url), { type: 'module' });
+  return { worker, explainFailure: async () => 'its script could not be loaded' };
 }
 
-async function explain(url: string | undefined): Promise<string> {
-  if (url === undefined) return 'its script could not be loaded';
+/**
+ * The script that comes inside the bundle, whatever the bundler.
+ * @throws Error when there is none, or what the browser throws when it refuses.
+ */
+export async function startEmbedded(): Promise<StartedWorker> {
+  const { script } = await import('./embedded-worker.js');
+  if (script === undefined) throw new Error('the package was built without it');
+  const explainFailure = async () =>
+    "it was refused; the cause may be a Content-Security-Policy without 'worker-src blob:'";
+  return { worker: startScript(script), explainFailure };
+}
+
+async function explain(url: string): Promise<string> {
   let response: Response;
   try {
     response = await fetch(url, { method: 'HEAD' });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -38,8 +38,8 @@ async function copyExample(name) {
   return folder;
 }
 
-/** Opens an example, and returns the text it writes; every .wasm that it fetched was one. */
-async function storyOf(url, { click = false, isolated = false } = {}) {
+/** Opens an example, and returns the text it writes; every .wasm that it fetched was one, and they were so many. */
+async function storyOf(url, { click = false, isolated = false, wasmFiles = 1 } = {}) {
   const { page, failures, close } = await openPage(browser);
   const modules = [];
   page.on('response', response => {
@@ -56,8 +56,7 @@ async function storyOf(url, { click = false, isolated = false } = {}) {
       return document.forms[0]?.inert === false && status ? `failed: ${status}` : '';
     });
     const magic = (await Promise.all(modules)).map(bytes => bytes.toString('hex', 0, 4));
-    assert.ok(magic.length > 0, 'no .wasm was fetched');
-    for (const bytes of magic) assert.equal(bytes, '0061736d');
+    assert.deepEqual(magic, Array(wasmFiles).fill('0061736d'));
     assert.deepEqual(failures, []);
     assert.equal(await page.evaluate(() => crossOriginIsolated), isolated);
     return await done.jsonValue();
@@ -136,12 +135,23 @@ test('webpack 5 needs no configuration, in any folder of a host', async () => {
   await assertStories({ '/some/where/': path }, '/some/where/', { click: true });
 });
 
-test('esbuild bundles the page, with the rest copied beside it', async () => {
+test('esbuild needs no configuration, and nothing beside the bundle', async () => {
   const folder = await copyExample('esbuild');
   const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   const path = `${join(repository, 'node_modules/.bin')}:${process.env.PATH}`;
   await run('sh', ['-c', scripts.build], { cwd: folder, env: { ...process.env, PATH: path } });
-  await assertStories({ '/deep/er/': join(folder, 'www') }, '/deep/er/');
+  const www = join(folder, 'www');
+  assert.deepEqual((await readdir(www)).sort(), ['index.html', 'main.js']);
+  const policy =
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:";
+  for (const headers of [{}, isolation]) {
+    const options = {
+      headers: { 'Content-Security-Policy': policy, ...headers },
+      isolated: headers === isolation,
+      wasmFiles: 0,
+    };
+    assertStory(await storyServed({ '/deep/er/': www }, '/deep/er/', options));
+  }
 });
 
 test('a plain page needs no bundler, in any folder of a host', async () => {

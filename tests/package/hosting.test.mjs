@@ -90,7 +90,7 @@ test('workerUrl may be of another origin, and wasmUrl too', async () => {
   const folders = { '/dist/': dist };
   const headers = policyFor(new URL(url).origin);
   const { page } = await openPageWith('./dist/index.js', { folders, headers });
-  const workerUrl = `${url}npm/kvasm@0.1.0/dist/worker.js`;
+  const workerUrl = `${url}npm/kvasm@0.1.0/dist/kvasm-worker.js`;
   assert.deepEqual(await generate(page, { workerUrl }), { tokens: 5 });
   const wasmUrl = `${url}npm/kvasm@0.1.0/dist/wasm/kvasm-simd.wasm`;
   assert.deepEqual(await generate(page, { workerUrl, wasmUrl }), { tokens: 5 });
@@ -116,12 +116,12 @@ test('a script that cannot be had is a load error that says why (B111)', async (
 test('another origin without CORS headers, and a policy without blob:, are load errors', async () => {
   const { url } = await cdn({});
   const folders = { '/dist/': dist };
-  const workerUrl = `${url}npm/kvasm@0.1.0/dist/worker.js`;
+  const workerUrl = `${url}npm/kvasm@0.1.0/dist/kvasm-worker.js`;
   const headers = policyFor(new URL(url).origin);
   const without = await openPageWith('./dist/index.js', { folders, headers });
   const refused = await generate(without.page, { workerUrl });
   assert.equal(refused.code, 'load-failed');
-  assert.match(refused.message, /worker\.js cannot be fetched/);
+  assert.match(refused.message, /kvasm-worker\.js cannot be fetched/);
   const strict = await openPageWith('./dist/index.js', { folders });
   assert.equal((await generate(strict.page, { workerUrl })).code, 'load-failed');
 });
@@ -170,7 +170,7 @@ for (const [kind, headers] of [
   test(`${kind} with little memory loads what fits, and says what does not (B112)`, async () => {
     const texts = {
       '/small-memory.js': smallMemory,
-      '/small-worker.js': "import './small-memory.js'; import './dist/worker.js';",
+      '/small-worker.js': "import './small-memory.js'; import './dist/kvasm-worker.js';",
     };
     const { page } = await openPageWith('./dist/index.js', {
       folders: { '/dist/': dist },

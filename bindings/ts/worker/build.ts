@@ -1,6 +1,6 @@
 /** Which WebAssembly build runs, with how many threads, and why. */
 
-import { type BuildName, builds } from '../builds.js';
+import type { BuildName } from '../builds.js';
 import { errorFor } from '../errors.js';
 import type { BuildOptions } from '../protocol.js';
 import type { Variant } from '../types.js';
@@ -13,11 +13,22 @@ import { planThreads, startThreads } from './threads.js';
 
 /** What differs between browsers and Node. */
 export interface BuildPlatform {
-  /** @throws ModelError `load-failed` */
-  compile(wasmUrl: string): Promise<WebAssembly.Module>;
+  /**
+   * @param wasmUrl Where the module is, if not where the platform has it.
+   * @throws ModelError `load-failed`
+   */
+  fetchBuild(name: BuildName, wasmUrl: string | undefined): Promise<FetchedBuild>;
   startThread(): ThreadHandle;
+  /** Why there is no build but `simd`, if so. */
+  readonly onlyPlainSimd?: string;
   /** As the machine says. */
   readonly processors: number | undefined;
+}
+
+/** A build's module, compiled, and the Emscripten glue that instantiates it. */
+export interface FetchedBuild {
+  readonly compiled: WebAssembly.Module;
+  readonly factory: WasmModuleFactory;
 }
 
 /** A running instance. */
@@ -51,20 +62,21 @@ export async function createBuild(
     const needed = 'kvasm needs WebAssembly with SIMD (vectors of 128 bits)';
     throw errorFor('unsupported', `${needed}, which this JavaScript engine does not have.`);
   }
-  const { processors } = platform;
-  let plan = planThreads(threads, processors, whyMemoryIsNotShared(features));
+  const { processors, onlyPlainSimd } = platform;
+  let plan = planThreads(threads, processors, onlyPlainSimd ?? whyMemoryIsNotShared(features));
   const start = async (variant: Variant) => {
     // A memory holds one instance's data, so each start has its own.
     const memory = plan.threads > 1 ? createSharedMemory() : undefined;
     const name: BuildName = memory ? `${variant}-threads` : variant;
-    const { glue, wasm } = builds[name];
-    const [compiled, factory] = await Promise.all([
-      platform.compile(wasmUrl === undefined ? wasm : new URL(`kvasm-${name}.wasm`, wasmUrl).href),
-      importGlue(glue),
-    ]);
+    const url = wasmUrl === undefined ? undefined : new URL(`kvasm-${name}.wasm`, wasmUrl).href;
+    const { compiled, factory } = await platform.fetchBuild(name, url);
     return { compiled, memory, module: await instantiate(factory, compiled, memory) };
   };
-  const { instance, variant, reason } = await chooseVariant(asked, features.relaxedSimd, start);
+  const noRelaxedSimd = features.relaxedSimd
+    ? undefined
+    : 'this JavaScript engine has no relaxed SIMD';
+  const obstacle = onlyPlainSimd ?? noRelaxedSimd;
+  const { instance, variant, reason } = await chooseVariant(asked, obstacle, start);
   const { module, compiled, memory } = instance;
   let died = new Promise<string>(() => {});
   if (memory) {
@@ -103,33 +115,20 @@ interface Chosen<Instance> {
 
 async function chooseVariant<Instance extends { readonly module: WasmModule }>(
   asked: Variant | undefined,
-  hasRelaxedSimd: boolean,
+  noRelaxedSimd: string | undefined,
   start: (variant: Variant) => Promise<Instance>,
 ): Promise<Chosen<Instance>> {
-  let obstacle = 'this JavaScript engine has no relaxed SIMD';
-  if (asked !== 'simd' && hasRelaxedSimd) {
+  const obstacle = noRelaxedSimd ?? 'this JavaScript engine computes wrong with relaxed SIMD';
+  if (asked !== 'simd' && noRelaxedSimd === undefined) {
     const instance = await start('relaxed-simd');
     if (instance.module.relaxedSimdWorks?.()) {
       const reason = asked ? `variant is '${asked}'` : 'relaxed SIMD is there, and works';
       return { instance, variant: 'relaxed-simd', reason };
     }
-    obstacle = 'this JavaScript engine computes wrong with relaxed SIMD';
   }
   if (asked === 'relaxed-simd') {
     throw errorFor('unsupported', `The variant '${asked}' cannot be used: ${obstacle}.`);
   }
   const reason = asked ? `variant is '${asked}'` : obstacle;
   return { instance: await start('simd'), variant: 'simd', reason };
-}
-
-async function importGlue(url: string): Promise<WasmModuleFactory> {
-  try {
-    // By its URL, for the reason that builds.ts gives.
-    const { default: factory } = (await import(
-      /* @vite-ignore */ /* webpackIgnore: true */ url
-    )) as { default: WasmModuleFactory };
-    return factory;
-  } catch (cause) {
-    throw errorFor('load-failed', `${url} cannot be imported.`, { cause });
-  }
 }
