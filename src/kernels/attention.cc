@@ -76,7 +76,7 @@ HWY_INLINE void BlockScores(const float* HWY_RESTRICT q, const KvHead& keys,
     for (size_t b = 0; b < kBlocks; ++b) {
       for (size_t v = 0; v < kVectorsPerGroup; ++v) {
         const FloatVec k = LoadFloats(elements[b] + d * kBlockTokens + v * kLanes);
-        sum[b][v] = MulAdd(qd, k, sum[b][v]);
+        sum[b][v] = MultiplyAdd(qd, k, sum[b][v]);
       }
     }
   }
@@ -126,7 +126,7 @@ HWY_INLINE void ValueColumns(const float* HWY_RESTRICT probabilities,
       if (token_scales) weight *= token_scales[j % kBlockTokens];
       const FloatVec p = hn::Set(kFloatTag, weight);
       for (size_t v = 0; v < kVectors; ++v) {
-        sum[v] = MulAdd(p, LoadFloats(row + v * kLanes), sum[v]);
+        sum[v] = MultiplyAdd(p, LoadFloats(row + v * kLanes), sum[v]);
       }
     }
   }

@@ -24,7 +24,7 @@ void GeluNew(float* x, size_t n) {
   const FloatVec cubic = hn::Set(kFloatTag, -2.0f * kSqrt2OverPi * kCubic);
   for (size_t i = 0; i < n; i += kLanes) {
     const FloatVec v = hn::Load(kFloatTag, x + i);
-    const FloatVec minus_2u = hn::Mul(v, MulAdd(hn::Mul(v, v), cubic, linear));
+    const FloatVec minus_2u = hn::Mul(v, MultiplyAdd(hn::Mul(v, v), cubic, linear));
     const FloatVec e = hn::Exp(kFloatTag, hn::Min(minus_2u, largest));
     hn::Store(hn::Div(v, hn::Add(one, e)), kFloatTag, x + i);
   }

@@ -42,9 +42,9 @@ void LayerNorm(const float* x, size_t rows, size_t stride, size_t n, const float
     for (size_t i = 0; i < n; i += kLanes) {
       const FloatVec unit =
           hn::Mul(hn::Sub(hn::Load(kFloatTag, row + i), mean_v), scale);
-      hn::Store(
-          MulAdd(unit, hn::Load(kFloatTag, gain + i), hn::Load(kFloatTag, bias + i)),
-          kFloatTag, out_row + i);
+      hn::Store(MultiplyAdd(unit, hn::Load(kFloatTag, gain + i),
+                            hn::Load(kFloatTag, bias + i)),
+                kFloatTag, out_row + i);
     }
   }
 }

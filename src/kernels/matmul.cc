@@ -48,7 +48,7 @@ HWY_INLINE void AddInputs(const float* HWY_RESTRICT x, size_t x_stride,
     for (size_t r = 0; r < kRows; ++r) {
       const FloatVec xk = hn::Set(kFloatTag, x[r * x_stride + k]);
       for (size_t v = 0; v < kVectorsPerGroup; ++v) {
-        sum[r][v] = MulAdd(xk, w[v], sum[r][v]);
+        sum[r][v] = MultiplyAdd(xk, w[v], sum[r][v]);
       }
     }
   }
@@ -94,8 +94,8 @@ HWY_INLINE void MatVecTwoPanels(const float* HWY_RESTRICT x,
     const FloatVec xk = hn::Set(kFloatTag, x[k]);
     for (size_t v = 0; v < kVectors; ++v) {
       const float* w = panels[v / kVectorsPerGroup] + k * kPanel;
-      sum[v] =
-          MulAdd(xk, hn::Load(kFloatTag, w + v % kVectorsPerGroup * kLanes), sum[v]);
+      sum[v] = MultiplyAdd(xk, hn::Load(kFloatTag, w + v % kVectorsPerGroup * kLanes),
+                           sum[v]);
     }
   }
   for (size_t v = 0; v < kVectors; ++v) {

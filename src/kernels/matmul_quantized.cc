@@ -90,7 +90,7 @@ HWY_INLINE void Tile(const QuantizedRows& x, size_t row, size_t groups,
             kQ8 ? w_correction : hn::Set(kInt4Tag, corrections[r][g]);
         const Int4Vec exact = hn::Add(FinishSum<kMode, kQ8>(sum[r][v]), correction);
         const Float4Vec scale = hn::Mul(w_scale, hn::Set(kFloat4Tag, scales[r][g]));
-        total[r][v] = MulAdd(hn::ConvertTo(kFloat4Tag, exact), scale, total[r][v]);
+        total[r][v] = MultiplyAdd(hn::ConvertTo(kFloat4Tag, exact), scale, total[r][v]);
       }
     }
   }

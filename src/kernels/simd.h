@@ -26,9 +26,10 @@ inline constexpr size_t kVectorsPerGroup = kGroup / kLanes;
 using FloatVec = hn::Vec<FloatTag>;
 
 // a * b + c, with one rounding where the target can, else with two. Highway 1.2 does
-// not know of WebAssembly's relaxed instructions, which fuse on CPUs that do.
+// not know of WebAssembly's relaxed instructions, which fuse on CPUs that do. Not named
+// MulAdd: by its arguments' namespace a call would find Highway's.
 template <class V>
-HWY_INLINE V MulAdd(V a, V b, V c) {
+HWY_INLINE V MultiplyAdd(V a, V b, V c) {
 #if defined(__wasm_relaxed_simd__)
   return V{wasm_f32x4_relaxed_madd(a.raw, b.raw, c.raw)};
 #else
@@ -36,12 +37,12 @@ HWY_INLINE V MulAdd(V a, V b, V c) {
 #endif
 }
 
-// What MulAdd does to one lane. The naive twins use it, so that they and the kernels
-// agree to the bit.
+// What MultiplyAdd does to one lane. The naive twins use it, so that they and the
+// kernels agree to the bit.
 inline float ScalarMulAdd(float a, float b, float c) {
 #if defined(__wasm_relaxed_simd__)
   return hn::GetLane(
-      MulAdd(hn::Set(kFloatTag, a), hn::Set(kFloatTag, b), hn::Set(kFloatTag, c)));
+      MultiplyAdd(hn::Set(kFloatTag, a), hn::Set(kFloatTag, b), hn::Set(kFloatTag, c)));
 #elif HWY_NATIVE_FMA
   return std::fma(a, b, c);
 #else

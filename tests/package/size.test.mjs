@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
-import { vectorFunctions } from './support/wasm-functions.mjs';
+import { relaxedMultiplyAdds, vectorFunctions } from './support/wasm-functions.mjs';
 
 const dist = join(import.meta.dirname, '../../dist');
 const wasm = join(dist, 'wasm');
@@ -49,6 +49,13 @@ for (const name of variants) {
     const { vector, total } = vectorFunctions(await readFile(join(wasm, name)));
     assert.ok(vector >= 10, `${vector} of ${total} functions`);
   });
+
+  if (name.includes('relaxed')) {
+    test(`${name} multiplies and adds in one instruction`, async () => {
+      const count = relaxedMultiplyAdds(await readFile(join(wasm, name)));
+      assert.ok(count >= 100, `${count} instructions`);
+    });
+  }
 }
 
 for (const [entry, limit] of [

@@ -3,6 +3,8 @@
 
 const codeSection = 10;
 const v128 = 0x7b;
+/** f32x4.relaxed_madd: the prefix of vector instructions, and 0x105 as LEB128. */
+const relaxedMadd = [0xfd, 0x85, 0x02];
 
 /**
  * How many of a module's functions have a local variable of the type v128, which only the instructions for vectors of 128
@@ -12,18 +14,7 @@ const v128 = 0x7b;
  * @returns {{ vector: number, total: number }}
  */
 export function vectorFunctions(bytes) {
-  const reader = new Reader(bytes);
-  reader.at = 8;
-  while (reader.at < bytes.length) {
-    const section = reader.byte();
-    const end = reader.integer() + reader.at;
-    if (section === codeSection) return countFunctions(reader);
-    reader.at = end;
-  }
-  return { vector: 0, total: 0 };
-}
-
-function countFunctions(reader) {
+  const reader = new Reader(codeOf(bytes));
   const total = reader.integer();
   let vector = 0;
   for (let i = 0; i < total; i++) {
@@ -38,6 +29,29 @@ function countFunctions(reader) {
     reader.at = end;
   }
   return { vector, total };
+}
+
+/**
+ * How many instructions of a module multiply and add in one, by their bytes: now and then, others look the same.
+ *
+ * @param {Uint8Array} bytes
+ */
+export function relaxedMultiplyAdds(bytes) {
+  const code = codeOf(bytes);
+  return code.filter((_, at) => relaxedMadd.every((byte, i) => code[at + i] === byte)).length;
+}
+
+/** The contents of the code section. */
+function codeOf(bytes) {
+  const reader = new Reader(bytes);
+  reader.at = 8;
+  while (reader.at < bytes.length) {
+    const section = reader.byte();
+    const end = reader.integer() + reader.at;
+    if (section === codeSection) return bytes.subarray(reader.at, end);
+    reader.at = end;
+  }
+  throw new Error('the module has no code');
 }
 
 class Reader {
