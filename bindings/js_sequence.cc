@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace kvasm {
@@ -42,7 +43,11 @@ SequenceOptions FromJs(const JsSequenceOptions& options) {
       .vocab_limit = static_cast<size_t>(options.vocab_limit),
       .overflow = options.shift ? Overflow::kShift : Overflow::kStop,
       .n_keep = static_cast<size_t>(options.n_keep),
-      .reuse_prefix = options.reuse_prefix};
+      .reuse_prefix = options.reuse_prefix,
+      .prompt_log_probabilities =
+          options.prompt_logprobs < 0
+              ? std::nullopt
+              : std::optional(static_cast<size_t>(options.prompt_logprobs))};
 }
 
 JsSequence::JsSequence(StatusOr<std::unique_ptr<Sequence>> sequence)
@@ -127,7 +132,8 @@ EMSCRIPTEN_BINDINGS(kvasm_sequence) {
       .field("vocabLimit", &JsSequenceOptions::vocab_limit)
       .field("shift", &JsSequenceOptions::shift)
       .field("nKeep", &JsSequenceOptions::n_keep)
-      .field("reusePrefix", &JsSequenceOptions::reuse_prefix);
+      .field("reusePrefix", &JsSequenceOptions::reuse_prefix)
+      .field("promptLogprobs", &JsSequenceOptions::prompt_logprobs);
   emscripten::class_<JsSequence>("Sequence")
       .function("status", &JsSequence::status)
       .function("id", &JsSequence::id)

@@ -34,6 +34,7 @@ struct JsSequenceOptions {
   bool shift;
   double n_keep;
   bool reuse_prefix;
+  double prompt_logprobs;
 };
 
 SequenceOptions FromJs(const JsSequenceOptions& options);

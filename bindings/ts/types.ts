@@ -164,6 +164,8 @@ export interface GenerateOptions {
   /**
    * Tell with each token its log-probability, and the likeliest this many tokens with theirs; 0 or more. Default: off. They
    * are natural logarithms of the model's own distribution: before temperature and all else that these options do to it.
+   * With `echo`, the prompt's tokens have theirs, but for the context's first, which comes after nothing; the prompt is then
+   * computed whole, whatever of it is known, and put out when it is.
    */
   logprobs?: number;
   /**
@@ -228,7 +230,7 @@ export interface GenerateChunk {
   readonly text: string;
   /** With the option `logprobs`: the token's. */
   readonly logprob?: number;
-  /** With the option `logprobs`: the likeliest tokens, the likeliest first, whether or not one of them was drawn. */
+  /** With the option `logprobs`: the likeliest tokens, the likeliest first, whether or not the token is one of them. */
   readonly topLogprobs?: readonly TokenLogprob[];
 }
 

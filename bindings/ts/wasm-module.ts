@@ -148,6 +148,8 @@ export interface WasmSequenceOptions {
   readonly nKeep: number;
   /** Look for the prompt's prefix among earlier ones, and leave this one for later ones to find. */
   readonly reusePrefix: boolean;
+  /** How many likeliest ids `values()` is to have for each id of the prompt; -1: it has nothing of the prompt. */
+  readonly promptLogprobs: number;
 }
 
 /** The second of the three numbers of an event. */
@@ -212,7 +214,9 @@ export interface WasmSequence {
   logitsCount(): number;
   /**
    * Of logProbabilities: of the second id, the third, ..., as far as they are computed. Of the hidden states, when done:
-   * [nEmbd]. A view, as of `step`.
+   * [nEmbd]. With promptLogprobs = n: [ids, 1 + 2 n], for each id of the prompt but the context's first, as far as they
+   * are computed, its log-probability, then the id and the log-probability of each of the n likeliest (n: at most the ids
+   * that may be drawn). A view, as of `step`.
    */
   values(): Float64Array;
   /**

@@ -46,6 +46,7 @@ export const SEQUENCE_DEFAULTS = {
   shift: false,
   nKeep: 0,
   reusePrefix: false,
+  promptLogprobs: -1,
 };
 
 /** Throws where a call of the engine did not succeed. */

@@ -113,21 +113,31 @@ void Engine::Unregister(Sequence* sequence) {
                 [&](const StepEvent& event) { return event.sequence == sequence; });
 }
 
+size_t Engine::RowsThatFit(const Sequence& sequence, size_t max_rows) const {
+  const size_t most = std::min(sequence.ids_.size() - sequence.computed_, max_rows);
+  size_t logits_room = options_.max_batch - logit_rows_.size();
+  for (size_t count = 0; count < most; ++count) {
+    if (!sequence.NeedsLogits(sequence.computed_ + count)) continue;
+    if (logits_room-- == 0) return count;
+  }
+  return most;
+}
+
+void Engine::PushRows(const Sequence& sequence, size_t count, KvCache* cache) {
+  for (size_t i = 0; i < count; ++i) {
+    const size_t position = sequence.computed_ + i;
+    if (sequence.NeedsLogits(position)) logit_rows_.push_back(rows_.size());
+    rows_.push_back({sequence.ids_[position], position, cache});
+  }
+}
+
 Status Engine::AddRows(Sequence* sequence, size_t max_rows) {
   KvCache& cache = sequence->cache_;
   if (cache.tokens() == 0) KVASM_RETURN_IF_ERROR(sequence->Admit());
-  const size_t pending = sequence->ids_.size() - sequence->computed_;
-  size_t count = std::min(pending, max_rows);
-  if (sequence->NeedsLogits(sequence->computed_)) {
-    count = std::min(count, options_.max_batch - logit_rows_.size());
-  }
+  const size_t count = RowsThatFit(*sequence, max_rows);
   KVASM_RETURN_IF_ERROR(cache.Extend(count));
   const Share share = {sequence, rows_.size(), count, logit_rows_.size(), 0};
-  for (size_t i = 0; i < count; ++i) {
-    const size_t position = sequence->computed_ + i;
-    if (sequence->NeedsLogits(position)) logit_rows_.push_back(rows_.size());
-    rows_.push_back({sequence->ids_[position], position, &cache});
-  }
+  PushRows(*sequence, count, &cache);
   shares_.push_back(share);
   shares_.back().logits_rows = logit_rows_.size() - share.first_logits_row;
   return OkStatus();
@@ -192,7 +202,9 @@ void Engine::StepAlone(Sequence* sequence) {
   const bool keeps = sequence->strategy_ == CacheStrategy::kConcat;
   // Without a cache there is nothing to go on from.
   if (!keeps && sequence->own_ == nullptr) sequence->computed_ = 0;
-  const size_t count = std::min(size - sequence->computed_, model_.max_rows());
+  rows_.clear();
+  logit_rows_.clear();
+  const size_t count = RowsThatFit(*sequence, model_.max_rows());
   const Status reallocated =
       keeps || sequence->own_ == nullptr
           ? sequence->Reallocate(keeps ? sequence->computed_ + count : size)
@@ -203,18 +215,11 @@ void Engine::StepAlone(Sequence* sequence) {
     events_.push_back(sequence->Fail(extended));
     return;
   }
-  rows_.clear();
-  for (size_t i = 0; i < count; ++i) {
-    const size_t position = sequence->computed_ + i;
-    rows_.push_back({sequence->ids_[position], position, &sequence->own_->cache});
-  }
+  PushRows(*sequence, count, &sequence->own_->cache);
   sequence->computed_ += count;
-  const bool complete = sequence->computed_ == size;
-  const size_t last = count - 1;
-  model_.Forward(rows_, {&last, complete ? 1u : 0u});
-  if (complete && !keeps) sequence->own_.reset();
-  events_.push_back(complete ? sequence->Draw(0)
-                             : StepEvent{sequence, StepEvent::Kind::kPrefill, 0});
+  model_.Forward(rows_, logit_rows_);
+  if (sequence->computed_ == size && !keeps) sequence->own_.reset();
+  events_.push_back(sequence->TakeOutput(0, count, 0, logit_rows_.size()));
 }
 
 Sequence* Engine::NextTextbookSequence() {

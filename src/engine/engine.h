@@ -119,6 +119,9 @@ class Engine {
   void Register(Sequence* sequence);
   void Unregister(Sequence* sequence);
 
+  // How many of a sequence's next rows the batch has room for, up to `max_rows`.
+  size_t RowsThatFit(const Sequence& sequence, size_t max_rows) const;
+  void PushRows(const Sequence& sequence, size_t count, KvCache* cache);
   // Adds rows for a sequence to the batch, up to `max_rows`; kOutOfMemory when the pool
   // has no room.
   Status AddRows(Sequence* sequence, size_t max_rows);

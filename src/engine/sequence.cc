@@ -89,6 +89,7 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
   }
   KVASM_RETURN_IF_ERROR(Configure(options));
   logits_count_ = 0;
+  const size_t size_before = ids_.size();
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   ClearValues();
   sampler_->AddPrompt(ids_);
@@ -97,6 +98,9 @@ Status Sequence::Append(std::span<const int32_t> ids, const SequenceOptions& opt
   if (strategy_ == CacheStrategy::kNone) SetBack();
   // With nothing new, the logits of the last id are wanted once more.
   if (computed_ == ids_.size()) RollBack(computed_ - 1);
+  if (output_ == Output::kTokens) {
+    ScoreFrom(size_before, options.prompt_log_probabilities);
+  }
   reused_ = computed_;
   admitted_ = computed_ > 0;
   return OkStatus();
@@ -113,6 +117,7 @@ Status Sequence::Truncate(size_t size) {
                       std::to_string(ids_.size()) + " tokens");
   }
   logits_count_ = 0;
+  unscored_end_ = 0;
   for (; ids_.size() > size; ids_.pop_back()) {
     if (sampler_) sampler_->Remove(ids_.back(), drawn_ > 0);
     if (drawn_ > 0) --drawn_;

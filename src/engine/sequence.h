@@ -59,6 +59,10 @@ struct SequenceOptions {
   // Whether to look for the prompt's prefix among earlier ones, where the engine has a
   // prefix cache.
   bool reuse_prefix = true;
+  // For Output::kTokens: keeps, as values(), the log-probability of each id of the
+  // prompt, and this many of the likeliest. No part of the prompt is then taken over
+  // from earlier ones, since each of its rows needs logits.
+  std::optional<size_t> prompt_log_probabilities;
 };
 
 class Sequence {
@@ -94,7 +98,10 @@ class Sequence {
 
   // For Output::kLogProbabilities, of ids()[1], ids()[2], ..., as far as they are
   // computed; those that may not be drawn have the probability 0. For kLastHidden and
-  // kMeanHidden, when done: [n_embd].
+  // kMeanHidden, when done: [n_embd]. For kTokens with prompt_log_probabilities = n:
+  // [ids, 1 + 2 n], for each id of the last Append (but the context's first) as far as
+  // they are computed: its log-probability, then of each of the n likeliest (as many as
+  // may be drawn at the most) its id and log-probability.
   std::span<const double> values() const { return values_; }
 
   // The log-probability of the last token drawn, and in `top` those of the likeliest:
@@ -180,7 +187,14 @@ class Sequence {
   StepEvent TakeOutput(size_t first_row, size_t rows, size_t logits_row,
                        size_t logits_count);
   StepEvent TakeLogProbabilities(size_t rows, size_t logits_row, size_t logits_count);
+  StepEvent TakePromptAndDraw(size_t rows, size_t logits_row);
+  // Of the id at `position`, by the row of logits before it; those of the likeliest ids
+  // go to `top`. kNonFinite where the logits are no numbers.
+  StatusOr<double> LogProbabilityAt(size_t position, size_t logits_row,
+                                    std::span<TokenLogProbability> top) const;
   void ClearValues();
+  // Prepares for what SequenceOptions::prompt_log_probabilities asks for.
+  void ScoreFrom(size_t position, std::optional<size_t> likeliest);
   StepEvent PrefillOrDone();
   StepEvent Fail(Status status);
   // For the textbook strategies: replaces the cache by one with room for exactly
@@ -205,6 +219,10 @@ class Sequence {
   size_t logits_row_ = kNoLogits;
   size_t logits_count_ = 0;
   std::vector<double> values_;
+  // The ids of the prompt whose log-probabilities are still to come, by position.
+  size_t unscored_ = 0;
+  size_t unscored_end_ = 0;
+  std::vector<TokenLogProbability> likeliest_;
   KvCache cache_;  // In the engine's pool; empty for the textbook strategies.
   std::unique_ptr<OwnCache> own_;
   std::optional<Sampler> sampler_;

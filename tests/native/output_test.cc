@@ -210,6 +210,110 @@ TEST_F(OutputTest, DamagedWeightsMakeNoLogProbabilitiesB68) {
       *engine->StartSequence(Ids{1, 2}, {.output = Output::kLogProbabilities}));
   EXPECT_EQ(engine->Step().front().kind, StepEvent::Kind::kFailed);
   EXPECT_EQ(sequence->status().code(), StatusCode::kNonFinite);
+  auto echo =
+      std::move(*engine->StartSequence(Ids{1, 2}, {.prompt_log_probabilities = 0}));
+  EXPECT_EQ(engine->Step().front().kind, StepEvent::Kind::kFailed);
+  EXPECT_EQ(echo->status().code(), StatusCode::kNonFinite);
+}
+
+// What the values of a prompt must be from its id `begin` on, by the uncached logits.
+std::vector<double> PromptValues(const std::vector<Logits>& logits, const Ids& ids,
+                                 size_t begin, size_t end, size_t n) {
+  std::vector<double> values;
+  for (size_t i = std::max<size_t>(begin, 1); i < end; ++i) {
+    std::vector<TokenLogProbability> top(n);
+    const Logits& row = logits[i - 1];
+    values.push_back(LogProbabilities(row.data(), row.size(), ids[i], top));
+    for (const TokenLogProbability& token : top) {
+      values.push_back(token.id);
+      values.push_back(token.value);
+    }
+  }
+  return values;
+}
+
+std::vector<double> ValuesOf(const Sequence& sequence) {
+  return {sequence.values().begin(), sequence.values().end()};
+}
+
+TEST_F(OutputTest, APromptsLogProbabilitiesComeBeforeItsFirstToken) {
+  for (const CacheStrategy cache :
+       {CacheStrategy::kBlock, CacheStrategy::kConcat, CacheStrategy::kNone}) {
+    for (const size_t chunk : {1u, 8u, 50u}) {
+      auto engine = Load({.prefill_chunk = chunk, .max_batch = 3});
+      for (const size_t size : {1u, 2u, 40u}) {
+        const Ids prompt = RandomPrompt(size);
+        auto plain = std::move(*engine->StartSequence(prompt, {.cache = cache}));
+        const int32_t first = NextToken(plain.get());
+        const int32_t second = NextToken(plain.get());
+        plain.reset();  // Leaves a prefix to be found.
+        const auto expected = PromptValues(
+            UncachedLogits(reference_->weights(), prompt), prompt, 0, size, 4);
+        auto sequence = std::move(*engine->StartSequence(
+            prompt, {.cache = cache, .prompt_log_probabilities = 4}));
+        EXPECT_EQ(NextToken(sequence.get()), first);
+        EXPECT_EQ(ValuesOf(*sequence), expected);
+        EXPECT_EQ(sequence->reused(), 0u);
+        EXPECT_EQ(NextToken(sequence.get()), second);
+        EXPECT_EQ(ValuesOf(*sequence), expected);
+      }
+    }
+  }
+}
+
+TEST_F(OutputTest, EachTurnHasTheLogProbabilitiesOfItsOwnPrompt) {
+  for (const size_t window : {0u, 20u}) {
+    auto engine = Load({.window = window, .prefill_chunk = 7});
+    auto sequence = std::move(*engine->StartSequence(RandomPrompt(3), {}));
+    for (int turn = 0; turn < 4; ++turn) {
+      NextToken(sequence.get());
+      // All of it may be computed, or all but the last, or less.
+      const size_t kept = turn == 1   ? sequence->computed()
+                          : turn == 2 ? 2
+                                      : sequence->ids().size();
+      ASSERT_TRUE(sequence->Truncate(kept).ok());
+      const size_t begin = sequence->ids().size();
+      ASSERT_TRUE(
+          sequence->Append(RandomPrompt(9), {.prompt_log_probabilities = 2}).ok());
+      const Ids ids(sequence->ids().begin(), sequence->ids().end());
+      NextToken(sequence.get());
+      EXPECT_EQ(ValuesOf(*sequence),
+                PromptValues(UncachedLogits(reference_->weights(), ids, window), ids,
+                             begin, ids.size(), 2));
+    }
+    ASSERT_TRUE(sequence->Append({}, {.prompt_log_probabilities = 2}).ok());
+    NextToken(sequence.get());
+    EXPECT_TRUE(sequence->values().empty());
+  }
+}
+
+TEST_F(OutputTest, APromptsLogProbabilitiesOutliveATightPool) {
+  auto engine = Load({.kv_bytes = 4 * Gpt2::GeometryOf(config_).BlockBytes(),
+                      .prefill_chunk = 8,
+                      .max_batch = 3});
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<Ids> prompts;
+  for (int i = 0; i < 3; ++i) {
+    prompts.push_back(RandomPrompt(25));
+    sequences.push_back(std::move(
+        *engine->StartSequence(prompts.back(), {.prompt_log_probabilities = 1})));
+  }
+  for (int step = 0; step < 2000; ++step) {
+    engine->Step();
+    bool all_drew = true;
+    for (auto& sequence : sequences) {
+      const bool drew = sequence->ids().size() >= 40;
+      sequence->set_paused(drew);
+      all_drew &= drew;
+    }
+    if (all_drew) break;
+  }
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    ASSERT_GE(sequences[i]->ids().size(), 40u) << sequences[i]->status().message();
+    const auto logits = UncachedLogits(reference_->weights(), prompts[i]);
+    EXPECT_EQ(ValuesOf(*sequences[i]),
+              PromptValues(logits, prompts[i], 0, prompts[i].size(), 1));
+  }
 }
 
 TEST_F(OutputTest, ARedrawingForkIsARunOfItsOwnWithoutAPrefill) {

@@ -154,8 +154,22 @@ test('a score is what the logits say, and what logprobs of generate say', async 
   assert.equal(score.tokens.map(({ token }) => token).join(), [...tokens].join());
   assert.equal(await engine.tokenizer.decode(tokens), text);
   assert.equal(score.tokens[0].logprob, undefined);
-  for (const [i, { logprob }] of choices[0].chunks.entries()) {
-    if (logprob !== undefined) assert.equal(score.tokens[i].logprob, logprob);
+  const scores = score.tokens.map(({ logprob }) => logprob);
+  assert.deepEqual(
+    choices[0].chunks.map(({ logprob }) => logprob),
+    scores,
+  );
+  // All of it is known by now, and is told as if it were not.
+  for (const cache of ['block', 'concat', 'none']) {
+    const again = { maxTokens: 0, echo: true, logprobs: 2, cache };
+    const { chunks, usage } = await engine.generate(tokens, again).result();
+    assert.deepEqual(
+      chunks.map(({ logprob }) => logprob),
+      scores,
+    );
+    assert.ok(chunks.slice(1).every(({ topLogprobs }) => topLogprobs.length === 2));
+    assert.equal(chunks[0].topLogprobs, undefined);
+    assert.deepEqual(usage, { prompt: tokens.length, cached: 0, completion: 0 });
   }
   const logits = await engine.logits(tokens, { all: true });
   let total = 0;

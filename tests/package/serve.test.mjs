@@ -97,6 +97,8 @@ test('log-probabilities, several choices and an echo are had by its names', asyn
     assert.ok(text.startsWith(prompt));
     assert.equal(logprobs.tokens.join(''), text);
     assert.equal(Object.keys(logprobs.top_logprobs.at(-1)).length, 2);
+    assert.equal(logprobs.token_logprobs[0], null);
+    assert.ok(logprobs.token_logprobs.slice(1).every(logprob => logprob < 0));
   }
 });
 

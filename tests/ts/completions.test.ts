@@ -133,13 +133,8 @@ describe('echo', () => {
     const generation = engine.generate('abc', { echo: true, stop: 'z', logprobs: 0 });
     const chunks = await collect(generation);
     expect(chunks.map(({ text }) => text)).toEqual(['a', 'b', 'c', 'x', 'y']);
-    expect(chunks.map(({ logprob }) => logprob === undefined)).toEqual([
-      true,
-      true,
-      true,
-      false,
-      false,
-    ]);
+    const logprobs = chunks.map(({ logprob }) => logprob);
+    expect(logprobs).toEqual([undefined, ...Array.from('bcxy', () => -Math.LN2)]);
     const result = await generation.result();
     expect(result.text).toBe('abcxy');
     expect(Array.from(result.tokens)).toEqual(bytesOf('abcxy'));
@@ -155,6 +150,46 @@ describe('echo', () => {
     expect(echoed.text).toBe('😊');
     const alone = await engine.generate(smile.slice(0, 2), options).result();
     expect(alone.text).toBe('\ufffd\ufffd');
+  });
+
+  it('tells what the model thinks of the prompt, for each completion, and without any', async () => {
+    const options = { echo: true, logprobs: 2 };
+    const likeliest = (token: number) =>
+      [0, 1].map(i => {
+        const text = String.fromCharCode(token + i);
+        return { token: token + i, text, logprob: -(i + 1) * Math.LN2 };
+      });
+    const first = { index: 0, token: 97, text: 'a' };
+    const second = { index: 0, token: 98, text: 'b', logprob: -Math.LN2 };
+    const prompt = [first, { ...second, topLogprobs: likeliest(98) }];
+    for (const maxTokens of [0, 3]) {
+      const { engine, wasm } = await loadFake();
+      const { choices, usage } = await engine
+        .generate('ab', { ...options, n: 2, maxTokens })
+        .result();
+      expect(choices).toHaveLength(2);
+      for (const { index, chunks, finishReason } of choices) {
+        expect(chunks?.slice(0, 2)).toEqual(prompt.map(chunk => ({ ...chunk, index })));
+        expect(chunks).toHaveLength(2 + maxTokens);
+        expect(finishReason).toBe('length');
+      }
+      expect(usage).toMatchObject({ prompt: 2, completion: 2 * maxTokens });
+      expect(wasm.liveSequences).toBe(0);
+    }
+  });
+
+  it('tells what the model thinks of a turn, and keeps nothing that it did not put out', async () => {
+    const { engine } = await loadFake();
+    const chat = engine.session();
+    const options = { echo: true, logprobs: 0 };
+    const opening = await chat.generate('ab', { ...options, maxTokens: 0 }).result();
+    expect(opening.chunks?.map(({ logprob }) => logprob)).toEqual([undefined, -Math.LN2]);
+    expect(Array.from(await chat.ids())).toEqual(bytesOf('ab'));
+    const more = await chat.generate('c', { ...options, maxTokens: 1 }).result();
+    expect(more.chunks?.map(({ logprob }) => logprob)).toEqual([-Math.LN2, -Math.LN2]);
+    expect(await chat.ids()).toHaveLength(4);
+    const nothing = await chat.generate('', { ...options, maxTokens: 0 }).result();
+    expect(nothing.chunks).toEqual([]);
   });
 
   it('tells the prompt alone, control tokens as they were read (B15)', async () => {

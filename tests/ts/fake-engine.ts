@@ -169,6 +169,8 @@ export class FakeSequence implements WasmSequence {
   #ids: number[] = [];
   #options: WasmSequenceOptions | undefined;
   #paused = true;
+  #promptBegin = 0;
+  #promptEnd = 0;
   #computed = 0;
   #reused = 0;
   #status = ok;
@@ -260,20 +262,22 @@ export class FakeSequence implements WasmSequence {
   }
 
   values(): Float64Array {
-    return new Float64Array();
+    const count = this.#options?.promptLogprobs ?? -1;
+    if (count < 0) return new Float64Array();
+    const prompt = this.#ids.slice(Math.max(this.#promptBegin, 1), this.#promptEnd);
+    return Float64Array.from(prompt.flatMap(id => logprobsOf(id, count)));
   }
 
-  /** Of a model that gives the token drawn half of it, and each later letter half of the rest. */
   logProbabilities(count: number): Float64Array {
-    const drawn = this.#ids.at(-1) ?? 0;
-    const likeliest = Array.from({ length: count }, (_, i) => [drawn + i, -(i + 1) * Math.LN2]);
-    return Float64Array.from([-Math.LN2, ...likeliest.flat()]);
+    return Float64Array.from(logprobsOf(this.#ids.at(-1) ?? 0, count));
   }
 
   append(ids: Int32Array, options: WasmSequenceOptions): WasmStatus {
     this.#engine.fake.sequenceOptions.push(options);
     this.#options = options;
+    this.#promptBegin = this.#ids.length;
     this.#ids.push(...ids);
+    this.#promptEnd = this.#ids.length;
     this.#computed = Math.min(this.#computed, this.#ids.length - 1);
     this.#reused = this.#computed;
     return ok;
@@ -316,6 +320,12 @@ export class FakeSequence implements WasmSequence {
   delete(): void {
     this.#engine.unregister(this, this.#ids.slice(0, this.#computed));
   }
+}
+
+/** Of a model that gives the token that comes half of it, and each later letter half of the rest. */
+function logprobsOf(id: number, count: number): number[] {
+  const likeliest = Array.from({ length: count }, (_, i) => [id + i, -(i + 1) * Math.LN2]);
+  return [-Math.LN2, ...likeliest.flat()];
 }
 
 /** A letter, so that it is one character, which depends on all the ids and on the options. */

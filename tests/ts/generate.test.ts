@@ -140,6 +140,7 @@ describe('generate', () => {
       shift: false,
       nKeep: 0,
       reusePrefix: true,
+      promptLogprobs: -1,
     });
   });
 

@@ -10,7 +10,8 @@ export function completionLogprobs(
   return {
     tokens: chunks.map(({ text }) => text),
     token_logprobs: chunks.map(({ logprob }) => (logprob === undefined ? null : finite(logprob))),
-    top_logprobs: chunks.map(({ topLogprobs = [] }) => {
+    top_logprobs: chunks.map(({ topLogprobs }) => {
+      if (!topLogprobs) return null;
       // The likelier first, so that it is the one that stays when two tokens read the same.
       const texts = topLogprobs.map(({ text, logprob }) => [text, finite(logprob)] as const);
       return Object.fromEntries(texts.reverse());

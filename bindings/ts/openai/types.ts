@@ -99,10 +99,10 @@ export interface ResponseBase {
 export interface CompletionLogprobs {
   /** The characters that each token completes; joined, they are the text. */
   readonly tokens: string[];
-  /** Of each token; at least -9999. Null where the model did not draw it: in a prompt that is echoed. */
+  /** Of each token; at least -9999. Null for the first of a prompt that is echoed, which comes after nothing. */
   readonly token_logprobs: (number | null)[];
-  /** For each token the likeliest ones by their text, as many as were asked for. */
-  readonly top_logprobs: Record<string, number>[];
+  /** For each token the likeliest ones by their text, as many as were asked for. Null as in `token_logprobs`. */
+  readonly top_logprobs: (Record<string, number> | null)[];
   /** Where each token begins in the text. */
   readonly text_offset: number[];
 }

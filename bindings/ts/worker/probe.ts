@@ -82,6 +82,7 @@ const withoutDrawing = {
   shift: false,
   nKeep: 0,
   reusePrefix: true,
+  promptLogprobs: -1,
 };
 
 /** @throws GenerationError `out-of-memory` when there is no room for the rows. */

@@ -8,7 +8,7 @@ import { encodePrompt } from './encode-prompt.js';
 import { checkStatus, type LoadedModel } from './load.js';
 import { reportMemory } from './memory.js';
 import type { Job, JobHost } from './scheduler.js';
-import { sequenceOptions } from './sequence-options.js';
+import { likeliestCount, sequenceOptions } from './sequence-options.js';
 import { type StepTime, Stopwatch } from './stopwatch.js';
 
 /** Where a run's sequence comes from, and what becomes of it. */
@@ -20,6 +20,8 @@ export interface RunContext {
   /** @param dropped How many of the last ids are no output: a stop token, or those of a stop string. */
   end(dropped: number): void;
 }
+
+type TokenLogprobs = Pick<GenerateChunk, 'logprob' | 'topLogprobs'>;
 
 /** One of the completions of a run's prompt. */
 interface Choice {
@@ -38,7 +40,7 @@ export class Run implements Job {
   readonly #host: JobHost;
   readonly #watch = new Stopwatch();
   readonly #stopTokens: ReadonlySet<number>;
-  readonly #choices: readonly Choice[];
+  readonly #choices: readonly [Choice, ...Choice[]];
   readonly #prompt: Int32Array;
   /** Of the prompt, and in a session of all before it. */
   readonly #promptSize: number;
@@ -57,16 +59,18 @@ export class Run implements Job {
     // A shift makes room before the prompt, but not in it.
     const kept = request.overflow === 'shift' ? Math.min(size, request.nKeep) : size;
     this.#prompt = encodePrompt(model, request, size, kept);
-    this.#choices = Array.from({ length: request.n }, (_, index) => ({
+    const makeChoice = (index: number): Choice => ({
       completion: new Completion(model.tokenizer, request.stop, chunk => this.#put(index, chunk)),
       sequence: undefined,
       drawn: 0,
       finishReason: undefined,
-    }));
+    });
+    const others = Array.from({ length: request.n - 1 }, (_, i) => makeChoice(i + 1));
+    this.#choices = [makeChoice(0), ...others];
     const sequence = context.begin(this.#prompt, sequenceOptions(model, request, 0));
     this.#promptSize = sequence.ids().length;
     this.#cached = sequence.reused();
-    this.#choice(0).sequence = sequence;
+    this.#choices[0].sequence = sequence;
   }
 
   get isPaused(): boolean {
@@ -74,18 +78,22 @@ export class Run implements Job {
   }
 
   start(): boolean {
-    const { sequence } = this.#choice(0);
+    const { sequence } = this.#choices[0];
     if (sequence) {
       this.#host.own(sequence.id());
       this.#host.post({ type: 'started', id: this.#host.id, sequence: sequence.id() });
     }
-    if (this.#request.echo) this.#echo();
+    if (this.#request.echo && !this.#echoesLogprobs) this.#echo();
     this.#pauseOrGoOn();
-    if (this.#request.maxTokens !== 0) return false;
-    for (const choice of this.#choices) choice.finishReason = 'length';
-    this.#finish();
-    this.abandon();
+    if (this.#request.maxTokens !== 0 || this.#echoesLogprobs) return false;
+    this.#endAll();
     return true;
+  }
+
+  /** Then the prompt can be put out only when it is computed, by which a first token is drawn. */
+  get #echoesLogprobs(): boolean {
+    const { echo, logprobs } = this.#request;
+    return echo && logprobs !== undefined && this.#prompt.length > 0;
   }
 
   taken(count: number): void {
@@ -100,14 +108,28 @@ export class Run implements Job {
     this.#watch.add(time, drew);
     const choice = this.#choices.find(({ sequence }) => sequence?.id() === id);
     if (!choice?.sequence) return false;
-    if (kind === wasmEventKinds.failed) fail(choice.sequence);
+    if (kind === wasmEventKinds.failed) checkStatus(choice.sequence.status());
     if (!drew) return false;
     if (isFirst) this.#cached = choice.sequence.reused();
+    if (isFirst && this.#echoesLogprobs) {
+      this.#echo(choice.sequence.values());
+      if (this.#request.maxTokens === 0) {
+        choice.drawn = 1;
+        this.#endAll();
+        return true;
+      }
+    }
     // All of them, while the logits that they are drawn from are there.
     const first: [Choice, number][] = isFirst ? this.#forkInto(choice.sequence) : [];
     this.#draw(choice, token);
     for (const [fork, forkToken] of first) this.#draw(fork, forkToken);
     return this.#choices.every(({ finishReason }) => finishReason !== undefined);
+  }
+
+  /** Ends choices that draw nothing. */
+  #endAll(): void {
+    this.#finish();
+    for (const choice of this.#choices) this.#free(choice, choice.drawn);
   }
 
   abandon(): void {
@@ -165,10 +187,18 @@ export class Run implements Job {
     else sequence.delete();
   }
 
-  #echo(): void {
+  /** @param values What the sequence has of the prompt's log-probabilities. */
+  #echo(values?: Float64Array): void {
+    const stride = 1 + 2 * likeliestCount(this.#model, this.#request);
+    // The context's first id has none. A session that computes its earlier ids anew has theirs, too.
+    const skipped = values ? values.length / stride - this.#prompt.length : 0;
+    const logprobs = Array.from(this.#prompt, (_, i) => {
+      const row = (skipped + i) * stride;
+      return values && row >= 0 ? this.#readLogprobs(values.subarray(row, row + stride)) : {};
+    });
     for (const [index, { completion }] of this.#choices.entries()) {
-      for (const token of this.#prompt) {
-        this.#put(index, { index, token, text: completion.echo(token) });
+      for (const [i, token] of this.#prompt.entries()) {
+        this.#put(index, { index, token, text: completion.echo(token), ...logprobs[i] });
       }
     }
   }
@@ -184,15 +214,17 @@ export class Run implements Job {
   }
 
   /** Of the token that the last step drew. */
-  #logprobs(sequence: WasmSequence): Pick<GenerateChunk, 'logprob' | 'topLogprobs'> {
-    const { logprobs } = this.#request;
-    if (logprobs === undefined) return {};
-    const { tokenizer, info } = this.#model;
-    const count = Math.min(logprobs, tokenizer.vocabSize, info.config.vocabSize);
-    const [logprob = 0, ...likeliest] = sequence.logProbabilities(count);
-    const topLogprobs = Array.from({ length: count }, (_, i) => {
+  #logprobs(sequence: WasmSequence): TokenLogprobs {
+    if (this.#request.logprobs === undefined) return {};
+    const count = likeliestCount(this.#model, this.#request);
+    return this.#readLogprobs(sequence.logProbabilities(count));
+  }
+
+  /** A token's log-probability, and an id and a log-probability for each of the likeliest. */
+  #readLogprobs([logprob = 0, ...likeliest]: Float64Array): TokenLogprobs {
+    const topLogprobs = Array.from({ length: likeliest.length / 2 }, (_, i) => {
       const [token = 0, logprob = 0] = likeliest.slice(2 * i, 2 * i + 2);
-      return { token, text: tokenizer.decode([token]), logprob };
+      return { token, text: this.#model.tokenizer.decode([token]), logprob };
     });
     return { logprob, topLogprobs };
   }
@@ -212,15 +244,4 @@ export class Run implements Job {
     };
     this.#host.post({ type: 'finished', id: this.#host.id, summary });
   }
-
-  #choice(index: number): Choice {
-    const choice = this.#choices[index];
-    if (!choice) throw new RangeError(`There is no choice ${index}.`);
-    return choice;
-  }
-}
-
-function fail(sequence: WasmSequence): never {
-  checkStatus(sequence.status());
-  throw errorFor('internal', 'The engine gave a sequence up without a reason.');
 }

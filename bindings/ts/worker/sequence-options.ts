@@ -8,7 +8,7 @@ export function sequenceOptions(
   request: GenerateRequest,
   index: number,
 ): WasmSequenceOptions {
-  const { temperature, topK, topP, minP, cache, overflow, nKeep, reusePrefix } = request;
+  const { temperature, topK, topP, minP, cache, overflow, nKeep, reusePrefix, echo } = request;
   const { repetitionPenalty, frequencyPenalty, presencePenalty, logitBias } = request;
   // What a run of its own would be given for the same tokens. Sums beyond the last exact integer start again at 0.
   const room = 2 ** 53 - index;
@@ -30,7 +30,16 @@ export function sequenceOptions(
     shift: overflow === 'shift',
     nKeep: overflow === 'shift' ? nKeep : 0,
     reusePrefix,
+    promptLogprobs: echo ? likeliestCount(model, request) : -1,
   };
+}
+
+/** How many likeliest tokens are told with each one; -1: not even its own log-probability. */
+export function likeliestCount(
+  { tokenizer, info }: LoadedModel,
+  { logprobs = -1 }: GenerateRequest,
+): number {
+  return Math.min(logprobs, tokenizer.vocabSize, info.config.vocabSize);
 }
 
 /** Rows beyond the tokenizer's ids are padding, which must not be drawn; 0 where there are none. */
