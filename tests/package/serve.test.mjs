@@ -102,6 +102,22 @@ test('log-probabilities, several choices and an echo are had by its names', asyn
   }
 });
 
+test('embeddings are those of the engine, to the bit', async () => {
+  const input = ['A king had three sons.', 'The wolf'];
+  const expected = await Promise.all(input.map(text => engine.embed(text)));
+  const lengths = await Promise.all(input.map(text => engine.tokenizer.encode(text)));
+  const tokens = lengths.reduce((sum, { length }) => sum + length, 0);
+  // The client asks for Base64 if it is not told what to ask for, and reads it.
+  for (const format of [{}, { encoding_format: 'float' }]) {
+    const { data, usage } = await client.embeddings.create({ model, input, ...format });
+    for (const [i, { index, embedding }] of data.entries()) {
+      assert.equal(index, i);
+      assert.deepEqual(Float32Array.from(embedding), expected[i]);
+    }
+    assert.deepEqual(usage, { prompt_tokens: tokens, total_tokens: tokens });
+  }
+});
+
 test('errors are those of the client', async () => {
   const wrong = client.completions.create({ model: 'gpt-5', prompt });
   await assert.rejects(wrong, OpenAI.NotFoundError);

@@ -262,6 +262,14 @@ export class FakeSequence implements WasmSequence {
   }
 
   values(): Float64Array {
+    // Hidden states that tell how many ids there are, and which is the last.
+    if (this.#options?.output === wasmOutputs.meanHidden) {
+      const { nEmbd } = this.#engine.fake.config;
+      const last = this.#ids.at(-1) ?? 0;
+      return Float64Array.from({ length: nEmbd }, (_, i) =>
+        i === 0 ? this.#ids.length : last / i,
+      );
+    }
     const count = this.#options?.promptLogprobs ?? -1;
     if (count < 0) return new Float64Array();
     const prompt = this.#ids.slice(Math.max(this.#promptBegin, 1), this.#promptEnd);

@@ -24,7 +24,7 @@ ${engineHelp}\
   --help
 
 Answers GET /v1/models, POST /v1/completions and POST /v1/chat/completions, with "stream": true as server-sent
-events. There is no key: whoever can reach the port can use it. Ctrl-C ends it.
+events, and POST /v1/embeddings. There is no key: whoever can reach the port can use it. Ctrl-C ends it.
 ${hubHelp}`;
 
 export interface ServeCommand {

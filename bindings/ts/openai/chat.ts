@@ -6,6 +6,7 @@ import { chatLogprobs } from './logprobs.js';
 import { mapEvents } from './map-events.js';
 import {
   type CommonRequest,
+  generationParameters,
   isObject,
   readBoolean,
   readCommon,
@@ -25,6 +26,7 @@ import type {
 } from './types.js';
 
 const parameters = [
+  ...generationParameters,
   'messages',
   'max_completion_tokens',
   'max_tokens',

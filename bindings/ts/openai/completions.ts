@@ -1,22 +1,23 @@
-import { describe } from '../describe.js';
+import type { TextEngine } from '../text-engine.js';
 import type { Prompt } from '../types.js';
-import { OpenAIRequestError } from './errors.js';
 import { completionLogprobs } from './logprobs.js';
 import { mapEvents } from './map-events.js';
 import {
   type CommonRequest,
+  generationParameters,
+  type Params,
   readBoolean,
   readCommon,
   readInteger,
   readParams,
+  readPrompts,
   readStop,
-  refuse,
 } from './request.js';
 import { newResponse, type Server } from './response.js';
 import { Runs, usageOf } from './runs.js';
 import type { Completion, CompletionChunk, CompletionLogprobs, CompletionParams } from './types.js';
 
-const parameters = ['prompt', 'max_tokens', 'echo', 'logprobs'] as const;
+const parameters = [...generationParameters, 'prompt', 'max_tokens', 'echo', 'logprobs'] as const;
 
 /** A checked request. */
 export interface CompletionRequest extends CommonRequest {
@@ -28,7 +29,7 @@ export function readCompletion(params: CompletionParams, server: Server): Comple
   const read = readParams(params, parameters, server.model);
   const logprobs = readInteger(read, 'logprobs', 0, 128);
   return {
-    prompts: readPrompts(read.prompt, server),
+    prompts: promptsOf(read, server.engine.info),
     ...readCommon(read, {
       maxTokens: readInteger(read, 'max_tokens', 0, Number.MAX_SAFE_INTEGER) ?? 16,
       stop: readStop(read),
@@ -38,19 +39,9 @@ export function readCompletion(params: CompletionParams, server: Server): Comple
   };
 }
 
-function readPrompts(prompt: unknown, { engine }: Server): Prompt[] {
-  const { endOfText } = engine.info;
+function promptsOf({ prompt }: Params, { endOfText }: TextEngine['info']): Prompt[] {
   if (prompt === undefined && endOfText !== undefined) return [[endOfText]];
-  if (typeof prompt === 'string') return [prompt];
-  if (!Array.isArray(prompt)) refuse('prompt', prompt, 'a string or an array');
-  if (prompt.length === 0) throw new OpenAIRequestError('prompt is an empty array.', 'prompt');
-  if (prompt.every(element => typeof element === 'number')) return [prompt];
-  for (const [index, element] of prompt.entries()) {
-    if (typeof element === 'string' || Array.isArray(element)) continue;
-    const message = `prompt[${index}] must be a string or an array of ids, not ${describe(element)}.`;
-    throw new OpenAIRequestError(message, 'prompt');
-  }
-  return prompt;
+  return readPrompts('prompt', prompt);
 }
 
 export async function complete(

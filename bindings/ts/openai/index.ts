@@ -1,15 +1,16 @@
 /**
- * OpenAI's completions and chat completions, answered by an engine in this process: the same requests, responses and
- * errors, without a server.
+ * OpenAI's completions, chat completions and embeddings, answered by an engine in this process: the same requests, responses
+ * and errors, without a server.
  * @module
  */
 
 import { type ChatTemplate, plainChatTemplate } from '../chat-template.js';
 import { describe } from '../describe.js';
 import { InvalidArgumentError } from '../errors.js';
-import type { TextEngine } from '../text-engine.js';
+import type { EmbeddingEngine } from '../text-engine.js';
 import { chat, readChat, streamChat } from './chat.js';
 import { complete, readCompletion, streamCompletion } from './completions.js';
+import { embed } from './embeddings.js';
 import type { Server } from './response.js';
 import type {
   ChatCompletion,
@@ -18,6 +19,8 @@ import type {
   Completion,
   CompletionChunk,
   CompletionParams,
+  EmbeddingParams,
+  EmbeddingResponse,
   ModelList,
 } from './types.js';
 
@@ -27,7 +30,7 @@ export {
   type ChatTurn,
   plainChatTemplate,
 } from '../chat-template.js';
-export type { TextEngine } from '../text-engine.js';
+export type { EmbeddingEngine, TextEngine } from '../text-engine.js';
 export {
   type ErrorBody,
   type ErrorResponse,
@@ -48,7 +51,7 @@ export interface OpenAIOptions {
 
 /** What a call takes beside its request. */
 export interface CallOptions {
-  /** Ends the generations; the call then rejects with the signal's reason. */
+  /** Ends what was asked for; the call then rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
@@ -74,6 +77,28 @@ export interface Endpoint<Params, Response, Chunk> {
   create(params: Params, options?: CallOptions): Promise<Response | AsyncIterable<Chunk>>;
 }
 
+/** Answers requests for embeddings. */
+export interface EmbeddingEndpoint {
+  /**
+   * The means of the final hidden states, as `Engine.embed` gives them. With `encoding_format: 'base64'` as texts.
+   * @throws OpenAIRequestError for a request that cannot be answered; what `Engine.embed` throws.
+   */
+  create(
+    params: EmbeddingParams & { readonly encoding_format: 'base64' },
+    options?: CallOptions,
+  ): Promise<EmbeddingResponse<string>>;
+  /** As arrays of numbers. */
+  create(
+    params: EmbeddingParams & { readonly encoding_format?: 'float' | null },
+    options?: CallOptions,
+  ): Promise<EmbeddingResponse>;
+  /** Either of the two. */
+  create(
+    params: EmbeddingParams,
+    options?: CallOptions,
+  ): Promise<EmbeddingResponse<number[] | string>>;
+}
+
 /** The part of OpenAI's client that an engine can stand in for. */
 export interface OpenAICompatible {
   /** Continues texts. */
@@ -83,6 +108,8 @@ export interface OpenAICompatible {
     /** Says what the assistant says next. */
     readonly completions: Endpoint<ChatCompletionParams, ChatCompletion, ChatCompletionChunk>;
   };
+  /** Makes vectors of texts. */
+  readonly embeddings: EmbeddingEndpoint;
   /** Tells of the engine's model. */
   readonly models: {
     /** All there are: one. */
@@ -95,7 +122,10 @@ export interface OpenAICompatible {
  * OpenAIRequestError, but for those that have no effect on the answer.
  * @throws InvalidArgumentError for options that are none.
  */
-export function createOpenAI(engine: TextEngine, options: OpenAIOptions = {}): OpenAICompatible {
+export function createOpenAI(
+  engine: EmbeddingEngine,
+  options: OpenAIOptions = {},
+): OpenAICompatible {
   const { model = 'kvasm', chatTemplate = plainChatTemplate, ...rest } = options;
   const unknown = Object.keys(rest)[0];
   if (unknown !== undefined) {
@@ -121,6 +151,10 @@ export function createOpenAI(engine: TextEngine, options: OpenAIOptions = {}): O
         server,
       ),
     },
+    embeddings: {
+      create: (params: EmbeddingParams, { signal }: CallOptions = {}) =>
+        embed(params, server, signal),
+    } as EmbeddingEndpoint,
     models: {
       async list() {
         return {

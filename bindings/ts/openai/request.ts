@@ -1,8 +1,8 @@
-/** Reads the parameters that both kinds of request have, and refuses what cannot be done. */
+/** Reads the parameters that several kinds of request have, and refuses what cannot be done. */
 
 import { describe } from '../describe.js';
 import { InvalidArgumentError } from '../errors.js';
-import type { GenerateOptions } from '../types.js';
+import type { GenerateOptions, Prompt } from '../types.js';
 import { OpenAIRequestError } from './errors.js';
 
 /** The parameters that are options of `generate` under another name. */
@@ -18,6 +18,14 @@ const optionNames = {
   n: 'n',
   seed: 'seed',
 } as const satisfies Record<string, keyof GenerateOptions>;
+
+/** What requests for a continuation have in common. */
+export const generationParameters = [
+  'stream',
+  'stream_options',
+  'stop',
+  ...Object.keys(optionNames),
+] as const;
 
 /** They say who asks or how to account for it, and change nothing about the answer. */
 const withoutEffect = ['user', 'safety_identifier', 'prompt_cache_key', 'metadata'] as const;
@@ -45,7 +53,7 @@ const neutralValues: Readonly<Record<string, (value: unknown) => boolean>> = {
 /** A request's parameters; null ones are left out. */
 export type Params = Readonly<Record<string, unknown>>;
 
-/** What is common to all requests, checked. */
+/** What is common to requests for a continuation, checked. */
 export interface CommonRequest {
   readonly n: number;
   readonly stream: boolean;
@@ -53,15 +61,14 @@ export interface CommonRequest {
   readonly options: GenerateOptions;
 }
 
-/** @throws OpenAIRequestError when the body is no object, or has parameters that are neither `known` nor common. */
+/** @throws OpenAIRequestError when the body is no object, or has parameters that are neither `known` nor common to all. */
 export function readParams(body: unknown, known: readonly string[], model: string): Params {
   if (!isObject(body)) {
     throw new OpenAIRequestError(`The request must be an object, not ${describe(body)}.`, null);
   }
   const params = Object.fromEntries(Object.entries(body).filter(([, value]) => value != null));
-  const common = ['model', 'stream', 'stream_options', 'stop', ...Object.keys(optionNames)];
   for (const [name, value] of Object.entries(params)) {
-    if ([...known, ...common, ...withoutEffect].includes(name)) continue;
+    if (['model', ...known, ...withoutEffect].includes(name)) continue;
     const isNeutral = Object.hasOwn(neutralValues, name) ? neutralValues[name] : undefined;
     if (isNeutral?.(value)) continue;
     if (isNeutral) {
@@ -105,6 +112,20 @@ export function readCommon(params: Params, own: GenerateOptions): CommonRequest 
     includeUsage: readBoolean(streamOptions, 'include_usage'),
     options,
   };
+}
+
+/** A text, ids, or several of either. @throws OpenAIRequestError */
+export function readPrompts(name: string, value: unknown): Prompt[] {
+  if (typeof value === 'string') return [value];
+  if (!Array.isArray(value)) refuse(name, value, 'a string or an array');
+  if (value.length === 0) throw new OpenAIRequestError(`${name} is an empty array.`, name);
+  if (value.every(element => typeof element === 'number')) return [value];
+  for (const [index, element] of value.entries()) {
+    if (typeof element === 'string' || Array.isArray(element)) continue;
+    const message = `${name}[${index}] must be a string or an array of ids, not ${describe(element)}.`;
+    throw new OpenAIRequestError(message, name);
+  }
+  return value;
 }
 
 /** The texts of `stop`. @throws OpenAIRequestError */

@@ -1,9 +1,9 @@
-import type { TextEngine } from '../text-engine.js';
+import type { EmbeddingEngine } from '../text-engine.js';
 import type { ResponseBase } from './types.js';
 
 /** Who answers: an engine under a name. */
 export interface Server {
-  readonly engine: TextEngine;
+  readonly engine: EmbeddingEngine;
   readonly model: string;
 }
 

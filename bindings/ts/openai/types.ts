@@ -2,7 +2,7 @@ import type { ChatTurn } from '../chat-template.js';
 
 /** Requests and responses in the shapes of OpenAI's API. Parameters that may be null are then as if they were not there. */
 
-/** What both kinds of request take. */
+/** What requests for a continuation take. */
 export interface SharedParams {
   /** The name that `createOpenAI` was given; any other is refused. Default: that name. */
   readonly model?: string | null;
@@ -40,6 +40,47 @@ export interface SharedParams {
   readonly prompt_cache_key?: string | null;
   /** Has no effect here. */
   readonly metadata?: object | null;
+}
+
+/** A request for the embeddings of texts. */
+export interface EmbeddingParams {
+  /** A text, token ids, or several of either. */
+  readonly input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
+  /** As of SharedParams. */
+  readonly model?: string | null;
+  /** Default `float`. */
+  readonly encoding_format?: 'float' | 'base64' | null;
+  /** The model's own number, config.nEmbd, and no other. */
+  readonly dimensions?: number | null;
+  /** Has no effect here. */
+  readonly user?: string | null;
+}
+
+/** One text's embedding. */
+export interface Embedding<Vector = number[]> {
+  /** What this is. */
+  readonly object: 'embedding';
+  /** The text's number among the inputs. */
+  readonly index: number;
+  /** [config.nEmbd]; as `base64`, these 32-bit floats' bytes, little-endian. */
+  readonly embedding: Vector;
+}
+
+/** The answer to an EmbeddingParams. */
+export interface EmbeddingResponse<Vector = number[]> {
+  /** What this is. */
+  readonly object: 'list';
+  /** One for each input, in their order. */
+  readonly data: Embedding<Vector>[];
+  /** As in the request. */
+  readonly model: string;
+  /** Tokens of all inputs. */
+  readonly usage: {
+    /** Tokens of the inputs. */
+    readonly prompt_tokens: number;
+    /** The same: none is drawn. */
+    readonly total_tokens: number;
+  };
 }
 
 /** What a stream gives beside its chunks. */

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { describe } from '../describe.js';
 import { formatEvent } from '../openai/event-stream.js';
 import { createOpenAI, type OpenAICompatible } from '../openai/index.js';
-import type { TextEngine } from '../text-engine.js';
+import type { EmbeddingEngine } from '../text-engine.js';
 import { type GuardOptions, guard } from './guard.js';
 import { HttpError, toResponse } from './http-error.js';
 import { readJson } from './read-json.js';
@@ -25,7 +25,7 @@ interface Route {
 }
 
 /** A server that does not listen yet. A client that hangs up ends its generations. */
-export function createApiServer(engine: TextEngine, options: ApiServerOptions): Server {
+export function createApiServer(engine: EmbeddingEngine, options: ApiServerOptions): Server {
   const routes = makeRoutes(createOpenAI(engine, { model: options.model }), options.model);
   return createServer((request, response) => {
     const hungUp = new AbortController();
@@ -58,6 +58,13 @@ function makeRoutes(api: OpenAICompatible, model: string): ReadonlyMap<string, R
         method: 'POST',
         answer: (body, signal) =>
           api.chat.completions.create(body as { messages: never }, { signal }),
+      },
+    ],
+    [
+      '/v1/embeddings',
+      {
+        method: 'POST',
+        answer: (body, signal) => api.embeddings.create(body as { input: never }, { signal }),
       },
     ],
   ]);

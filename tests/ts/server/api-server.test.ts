@@ -77,6 +77,16 @@ describe('the server', () => {
     expect(chunks.map(({ choices }) => choices[0].text).join('')).toBe(text);
   });
 
+  it('makes embeddings', async () => {
+    const { url, engine } = await start();
+    const answer = await fetch(`${url}/v1/embeddings`, post({ input: 'Once' }));
+    const { data, usage } = await answer.json();
+    expect(data[0].embedding).toEqual(Array.from(await engine.embed('Once')));
+    expect(usage).toEqual({ prompt_tokens: 4, total_tokens: 4 });
+    const refused = await fetch(`${url}/v1/embeddings`, post({ input: 7 }));
+    expect(refused.status).toBe(400);
+  });
+
   it('ends what a client has hung up on', async () => {
     const { url, wasm } = await start();
     for (const stream of [true, false]) {
