@@ -120,8 +120,9 @@ class JsEngine {
   }
 
   // [blocks, tokens per block, copies,
-  //  for each block: refs, whether the prefix tree holds it, the logical time of its
-  //  last use there, sequences, for each: id, tokens, length of its table, the table].
+  //  for each block: refs, tokens of it that the prefix tree knows, the logical time of
+  //  its last use there, sequences, for each: id, tokens, length of its table, the
+  //  table].
   val CacheView() {
     const BlockPool& pool = engine_->pool();
     const PrefixTree* tree = engine_->prefix_tree();
@@ -136,7 +137,7 @@ class JsEngine {
       const BlockId block = static_cast<BlockId>(b);
       const bool in_tree = tree != nullptr && tree->Holds(block);
       add(pool.refs(block));
-      add(in_tree ? 1 : 0);
+      add(in_tree ? tree->tokens(block) : 0);
       add(in_tree ? tree->last_use(block) : 0);
     }
     add(engine_->sequences().size());

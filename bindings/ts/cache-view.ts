@@ -16,6 +16,8 @@ export interface CacheBlock {
   readonly id: number;
   /** Owners, the prefix tree included; 0 is free. */
   readonly refs: number;
+  /** Tokens in it, 0 to `blockTokens`: what the owner with the most has, the prefix tree included. */
+  readonly filled: number;
   /** Whether it is kept for prompts that begin alike. */
   readonly inPrefixTree: boolean;
   /** When the prefix tree last used it, on the tree's own clock; 0 outside it. The least is given up first. */
@@ -42,33 +44,4 @@ export interface CacheSequence {
   readonly tokens: number;
   /** The block of each `blockTokens` positions in order; -1 where the window has dropped it. */
   readonly table: readonly number[];
-}
-
-/**
- * @internal
- * @param numbers As WasmEngine.cacheView lays them out.
- */
-export function decodeCacheView(numbers: Int32Array): CacheView {
-  let at = 0;
-  const next = () => numbers[at++] ?? 0;
-  const blockCount = next();
-  const blockTokens = next();
-  const copies = next();
-  const owners = Array.from({ length: blockCount }, (): CacheOwner[] => []);
-  const blocks = owners.map((ownersOfBlock, id): CacheBlock => {
-    const [refs, inPrefixTree, lastUse] = [next(), next() === 1, next()];
-    return { id, refs, inPrefixTree, lastUse, owners: ownersOfBlock };
-  });
-  const sequences = Array.from({ length: next() }, (): CacheSequence => {
-    const [id, tokens, length] = [next(), next(), next()];
-    const table = Array.from(numbers.subarray(at, at + length));
-    at += length;
-    for (const [index, block] of table.entries()) {
-      const first = index * blockTokens;
-      const filled = Math.max(0, Math.min(blockTokens, tokens - first));
-      owners[block]?.push({ sequence: id, first, filled });
-    }
-    return { id, tokens, table };
-  });
-  return { blockTokens, copies, blocks, sequences };
 }

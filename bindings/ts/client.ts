@@ -43,6 +43,7 @@ export class WorkerClient {
   #holds = 0;
   #lastId = 0;
   #lastSession = 0;
+  #lastRecording = 0;
 
   constructor(worker: WorkerHandle) {
     this.#worker = worker;
@@ -107,6 +108,15 @@ export class WorkerClient {
 
   dropSession(session: number): void {
     if (!this.#closed) this.#worker.post({ type: 'drop', session }, []);
+  }
+
+  /** A number for a recording that this Worker does not have yet. */
+  newRecording(): number {
+    return ++this.#lastRecording;
+  }
+
+  stopRecording(recording: number): void {
+    if (!this.#closed) this.#worker.post({ type: 'stopRecording', recording }, []);
   }
 
   generate(

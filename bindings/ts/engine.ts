@@ -5,7 +5,9 @@ import {
   attentionRequest,
   headsOf,
 } from './attention.js';
-import { type CacheView, decodeCacheView } from './cache-view.js';
+import { type CacheRecording, WorkerCacheRecording } from './cache-recording.js';
+import type { CacheView } from './cache-view.js';
+import { decodeCacheView } from './cache-view-decoder.js';
 import { WorkerClient } from './client.js';
 import { embedRequest, logitsRequest, scoreRequest } from './compute-options.js';
 import type {
@@ -125,11 +127,20 @@ export class BaseEngine {
   }
 
   /**
-   * What the key/value cache holds now, also while the engine generates; cheap enough to ask at every token.
+   * What the key/value cache holds now, also while the engine generates. To see each of its steps, record it.
    * @throws EngineClosedError
    */
   async cacheView(): Promise<CacheView> {
     return decodeCacheView(await this.#loaded.client.call('cacheView', undefined));
+  }
+
+  /**
+   * Keeps a view of the key/value cache for each step of the engine from now on, until the recording is stopped. It costs a
+   * few microseconds a token, and no message but those that ask for what was recorded.
+   * @throws EngineClosedError
+   */
+  recordCache(): Promise<CacheRecording> {
+    return WorkerCacheRecording.start(this.#loaded);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** What both entries of the package export beside the Engine. */
 
 export type { AttentionOptions, AttentionWeights } from './attention.js';
+export type { CacheRecording } from './cache-recording.js';
 export type { CacheBlock, CacheOwner, CacheSequence, CacheView } from './cache-view.js';
 export {
   EngineClosedError,

@@ -140,12 +140,18 @@ export interface GenerateSummary extends Pick<GenerateResult, 'usage' | 'memory'
 /** Chunks that a generation may be ahead of its consumer. */
 export const chunksAhead = 64;
 
-/** Calls that have one answer. Sessions go by numbers that the client gives them; the Worker makes one when it is named. */
+/**
+ * Calls that have one answer. Sessions and recordings go by numbers that the client gives them; the Worker makes a session
+ * when it is named.
+ */
 export interface Calls {
   load: { readonly request: LoadRequest; readonly answer: EngineInfo };
   memory: { readonly request: undefined; readonly answer: MemoryReport };
-  /** The answer is what cache-view.ts decodes. */
+  /** The answer is what cache-view-decoder.ts decodes. */
   cacheView: { readonly request: undefined; readonly answer: Int32Array };
+  recordCache: { readonly request: { readonly recording: number }; readonly answer: undefined };
+  /** Views, one after the other. */
+  takeRecorded: { readonly request: { readonly recording: number }; readonly answer: Int32Array };
   attention: { readonly request: AttentionRequest; readonly answer: AttentionAnswer };
   /** Rows of logits, one after the other. */
   logits: {
@@ -204,7 +210,8 @@ export type ClientMessage =
   | { readonly type: 'taken'; readonly id: number; readonly count: number }
   | { readonly type: 'cancel'; readonly id: number }
   /** The session is disposed. */
-  | { readonly type: 'drop'; readonly session: number };
+  | { readonly type: 'drop'; readonly session: number }
+  | { readonly type: 'stopRecording'; readonly recording: number };
 
 export type WorkerMessage =
   /** First, in browsers: the Worker's script runs, and listens. */

@@ -170,9 +170,10 @@ export interface WasmEngine {
    */
   step(): Int32Array;
   /**
-   * Numbers: blocks in the pool, tokens in a block, blocks copied on write so far; for each block: references,
-   * 1 if the prefix tree holds it, the logical time of its last use there; sequences; for each sequence: id, tokens,
-   * length of its block table, the table by position / tokens in a block (-1: dropped by the window). A view, as of `step`.
+   * Numbers: blocks in the pool, tokens in a block, blocks copied on write so far; for each block: references, tokens of it
+   * that the prefix tree knows (0: the tree does not hold it), the logical time of its last use there; sequences; for each
+   * sequence: id, tokens, length of its block table, the table by position / tokens in a block (-1: dropped by the window).
+   * A view, as of `step`.
    */
   cacheView(): Int32Array;
   /** What one head gives to which keys, or all heads of a layer where `head` is -1. Check its status(). */

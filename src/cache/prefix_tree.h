@@ -64,8 +64,10 @@ class PrefixTree : public BlockReclaimer {
 
   const PrefixTreeStats& stats() const { return stats_; }
 
-  // Whether the tree holds the block, and the logical time of its last use.
+  // Whether the tree holds the block, how many of its tokens the tree knows (0 where it
+  // does not hold it), and the logical time of its last use.
   bool Holds(BlockId block) const { return node(block).size > 0; }
+  size_t tokens(BlockId block) const { return node(block).size; }
   uint64_t last_use(BlockId block) const { return node(block).last_use; }
 
  private:

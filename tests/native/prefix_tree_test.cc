@@ -60,6 +60,18 @@ TEST_F(PrefixTreeTest, TheWholePromptIsReusedButForItsLastTokenT14B45) {
   EXPECT_EQ(tree_.stats().tokens_reused, 71u);
 }
 
+TEST_F(PrefixTreeTest, ItsBlocksAreAsFullAsThePromptThatItKnows) {
+  Run(Range(0, 40));
+  size_t held = 0;
+  size_t tokens = 0;
+  for (BlockId block = 0; block < static_cast<BlockId>(kBlocks); ++block) {
+    held += tree_.Holds(block) ? 1 : 0;
+    tokens += tree_.tokens(block);
+  }
+  EXPECT_EQ(held, 3u);
+  EXPECT_EQ(tokens, 40u);
+}
+
 TEST_F(PrefixTreeTest, GrowingPromptsReuseAllThatTheyShareT16B57) {
   EXPECT_EQ(Run(Range(0, 14)), 0u);
   EXPECT_EQ(Run(Range(0, 24)), 14u);

@@ -231,7 +231,7 @@ test('the view of the cache accounts for every block', () => {
   const [blocks, blockTokens, copies] = numbers;
   assert.deepEqual([blocks, blockTokens, copies], [16, 16, 1]);
   const refs = Array.from({ length: blocks }, (_, b) => numbers[3 + 3 * b]);
-  const inTree = Array.from({ length: blocks }, (_, b) => numbers[4 + 3 * b]);
+  const inTree = Array.from({ length: blocks }, (_, b) => (numbers[4 + 3 * b] > 0 ? 1 : 0));
   let at = 3 + 3 * blocks;
   const held = new Array(blocks).fill(0);
   const sequences = numbers[at++];
@@ -253,5 +253,21 @@ test('the view of the cache accounts for every block', () => {
   assert.equal(kvTokens, 2 * 43);
   assert.equal(kvShared, 2 * 16 * kvPerToken);
   for (const s of [sequence, fork]) s.delete();
+  engine.delete();
+});
+
+test('the view says how full the blocks are that only the prefix tree holds', () => {
+  const engine = engineWith();
+  const sequence = start(engine, idsOf(40, 11));
+  nextToken(engine, sequence);
+  nextToken(engine, sequence);
+  sequence.delete();
+  const [blocks, , , ...numbers] = engine.cacheView();
+  const known = Array.from({ length: blocks }, (_, b) => numbers[3 * b + 1]);
+  // 41 are computed: the last token drawn is not.
+  assert.deepEqual(
+    known.filter(tokens => tokens > 0).sort((a, b) => a - b),
+    [9, 16, 16],
+  );
   engine.delete();
 });

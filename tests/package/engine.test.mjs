@@ -216,6 +216,27 @@ test('the view of the cache is told while tokens come', async () => {
   for (const { refs, inPrefixTree } of view.blocks) assert.equal(refs, inPrefixTree ? 1 : 0);
 });
 
+test('a recording of the cache has each token of streams at once, though nobody asks before the end', async () => {
+  const engine = await load({ kvBytes: 8e6 });
+  const recording = await engine.recordCache();
+  const lengths = [50, 80];
+  const runs = lengths.map(async (maxTokens, i) => {
+    const run = engine.generate([1 + i, 2, 3], { ...greedy, maxTokens, reusePrefix: false });
+    const { tokens } = await run.result();
+    return { id: run.sequence, size: 3 + tokens.length };
+  });
+  const sequences = await Promise.all(runs);
+  const views = await recording.take();
+  await recording.stop();
+  for (const { id, size } of sequences) {
+    const seen = views.flatMap(view => view.sequences.filter(sequence => sequence.id === id));
+    const sizes = [...new Set(seen.map(({ tokens }) => tokens))];
+    // The prompt at once, and then each token but the last, whose keys nobody needs.
+    assert.deepEqual(sizes, [0, ...Array.from({ length: size - 3 }, (_, i) => 3 + i)]);
+  }
+  assert.deepEqual(views.at(-1), await engine.cacheView());
+});
+
 test('what does not fit is a typed error', async () => {
   assert.equal(await codeOf(Engine.load(model, { kvBytes: 100 })), 'invalid-argument');
   const engine = await load({ kvBytes: 40_000 });

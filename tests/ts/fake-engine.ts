@@ -98,6 +98,7 @@ export class FakeEngine implements WasmEngine {
   }
 
   cacheView(): Int32Array {
+    const pool = 2 * Math.ceil(this.fake.contextLength / blockTokens);
     const blocks: number[] = [];
     const sequences = this.sequences.map(sequence => {
       const table = Array.from({ length: Math.ceil(sequence.computed() / blockTokens) }, () => {
@@ -106,8 +107,8 @@ export class FakeEngine implements WasmEngine {
       });
       return [sequence.id(), sequence.computed(), table.length, ...table];
     });
-    const count = blocks.length / 3;
-    const head = [count + 1, blockTokens, 0, ...blocks, 0, 0, 0];
+    const free = Array.from({ length: 3 * pool - blocks.length }, () => 0);
+    const head = [pool, blockTokens, 0, ...blocks, ...free];
     return Int32Array.from([...head, sequences.length, ...sequences.flat()]);
   }
 

@@ -9,6 +9,7 @@ import {
   type WorkerMessage,
 } from '../protocol.js';
 import { attentionWeights } from './attention.js';
+import { CacheRecordings } from './cache-recordings.js';
 import { type LoadedModel, loadModel, type WorkerEnvironment } from './load.js';
 import { reportMemory } from './memory.js';
 import { type Gatherer, gatherEmbedding, gatherLogits, gatherScore, Probe } from './probe.js';
@@ -38,6 +39,7 @@ interface Loaded {
   readonly model: LoadedModel;
   readonly scheduler: Scheduler;
   readonly sessions: Sessions;
+  readonly recordings: CacheRecordings;
 }
 
 class Host {
@@ -64,7 +66,7 @@ class Host {
     }
     const loaded = this.#loaded;
     if (!loaded) return;
-    const { model, scheduler, sessions } = loaded;
+    const { model, scheduler, sessions, recordings } = loaded;
     switch (message.type) {
       case 'generate': {
         const { id, request, session } = message;
@@ -78,22 +80,27 @@ class Host {
         break;
       }
       case 'taken':
+        // Comes often, and changes nothing in the cache.
         scheduler.taken(message.id, message.count);
-        break;
+        return;
       case 'cancel':
         scheduler.cancel(message.id);
         break;
       case 'drop':
         this.#guard(undefined, () => sessions.drop(message.session));
         break;
+      case 'stopRecording':
+        recordings.stop(message.recording);
+        break;
       default:
         this.#guard(message.id, () => this.#answer(message, loaded));
     }
+    this.#guard(undefined, () => recordings.record());
   }
 
   #answer(
     message: Exclude<CallMessage, { type: 'load' }>,
-    { model, scheduler, sessions }: Loaded,
+    { model, scheduler, sessions, recordings }: Loaded,
   ): void {
     const { id } = message;
     const probe = (request: PromptRequest, gather: (prompt: Int32Array) => Gatherer) =>
@@ -104,6 +111,13 @@ class Host {
         break;
       case 'cacheView':
         this.#postArray(id, Int32Array.from(model.engine.cacheView()));
+        break;
+      case 'recordCache':
+        recordings.start(message.request.recording);
+        this.#post({ type: 'answer', id, answer: undefined });
+        break;
+      case 'takeRecorded':
+        this.#postArray(id, recordings.take(message.request.recording));
         break;
       case 'attention': {
         const answer = attentionWeights(model, message.request);
@@ -175,8 +189,13 @@ class Host {
         warning: warning => this.#post({ type: 'warning', id, warning }),
       });
       void model.died.then(reason => this.#crash(`a thread died: ${reason}`));
-      const scheduler = new Scheduler(model, this.#post, this.#crash);
-      this.#loaded = { model, scheduler, sessions: new Sessions(model, scheduler) };
+      const recordings = new CacheRecordings(model.engine);
+      const scheduler = new Scheduler(model, {
+        post: this.#post,
+        onChange: () => recordings.record(),
+        onCrash: this.#crash,
+      });
+      this.#loaded = { model, scheduler, sessions: new Sessions(model, scheduler), recordings };
       this.#post({ type: 'answer', id, answer: model.info });
     } catch (error) {
       this.#fail(id, error);

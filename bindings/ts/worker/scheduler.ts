@@ -31,10 +31,20 @@ export interface JobHost {
   own(sequence: number): void;
 }
 
+/** Whom a scheduler tells what. */
+export interface SchedulerListener {
+  readonly post: JobHost['post'];
+  /** The cache may have changed. What this throws comes from WebAssembly. */
+  readonly onChange: () => void;
+  /** Told of what WebAssembly threw; the scheduler is then closed. */
+  readonly onCrash: (error: unknown) => void;
+}
+
 /** Steps the engine while there is a job to move on, and lets messages in between. */
 export class Scheduler {
   readonly #model: LoadedModel;
   readonly #post: JobHost['post'];
+  readonly #onChange: () => void;
   readonly #onCrash: (error: unknown) => void;
   readonly #turns = new Turns();
   /** By the id of the call. */
@@ -43,10 +53,10 @@ export class Scheduler {
   #stepping = false;
   #closed = false;
 
-  /** @param onCrash Told of what WebAssembly threw; the scheduler is then closed. */
-  constructor(model: LoadedModel, post: JobHost['post'], onCrash: (error: unknown) => void) {
+  constructor(model: LoadedModel, { post, onChange, onCrash }: SchedulerListener) {
     this.#model = model;
     this.#post = post;
+    this.#onChange = onChange;
     this.#onCrash = onCrash;
   }
 
@@ -117,16 +127,29 @@ export class Scheduler {
     let events: Int32Array;
     try {
       // A copy, since whatever is called next may move what this is a view of.
-      events = Int32Array.from(this.#model.engine.step());
+      events = this.#model.engine.step().slice();
     } catch (error) {
       this.#crash(error);
       return;
     }
     const time = { from, to: performance.now() };
+    // Before any sequence gives back what it held.
+    this.#tellOfChange();
     if (events.length === 0) this.#failStalled();
+    const jobs = this.#jobs.size;
     for (let at = 0; at < events.length && !this.#closed; at += 3) {
       const [sequence = 0, kind = 0, token = 0] = events.subarray(at, at + 3);
       this.#dispatch(sequence, kind, token, time);
+    }
+    if (this.#jobs.size < jobs) this.#tellOfChange();
+  }
+
+  #tellOfChange(): void {
+    if (this.#closed) return;
+    try {
+      this.#onChange();
+    } catch (error) {
+      this.#crash(error);
     }
   }
 

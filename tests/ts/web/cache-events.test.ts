@@ -105,7 +105,7 @@ describe('events between two views', () => {
 
 describe('a prefix hit', () => {
   const block = (id: number, refs: number, inPrefixTree: boolean) => {
-    return { id, refs, inPrefixTree, lastUse: 0, owners: [] };
+    return { id, refs, filled: refs > 0 ? 16 : 0, inPrefixTree, lastUse: 0, owners: [] };
   };
   const before = {
     blockTokens: 16,

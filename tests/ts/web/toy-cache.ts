@@ -33,24 +33,37 @@ export class ToyCache {
     return {
       blockTokens,
       copies: this.#copies,
-      blocks: this.#refs.map((refs, id) => ({
-        id,
-        refs,
-        inPrefixTree: this.#tree.has(id),
-        lastUse: 0,
-        owners: this.#sequences
+      blocks: this.#refs.map((refs, id) => {
+        const owners = this.#sequences
           .map(({ id: sequence, tokens, table }) => {
             const first = table.indexOf(id) * blockTokens;
             return { sequence, first, filled: Math.min(tokens - first, blockTokens) };
           })
-          .filter(({ first }) => first >= 0),
-      })),
+          .filter(({ first }) => first >= 0);
+        const inPrefixTree = this.#tree.has(id);
+        const known = inPrefixTree ? blockTokens : 0;
+        const filled = Math.max(known, ...owners.map(owner => owner.filled));
+        return { id, refs, filled, inPrefixTree, lastUse: 0, owners };
+      }),
       sequences: this.#sequences.map(({ id, tokens, table }) => ({
         id,
         tokens,
         table: [...table],
       })),
     };
+  }
+
+  /** The view as the engine lays it out. */
+  numbers(): Int32Array {
+    const { copies, blocks, sequences } = this.view();
+    return Int32Array.from([
+      blocks.length,
+      blockTokens,
+      copies,
+      ...blocks.flatMap(({ refs, inPrefixTree }) => [refs, inPrefixTree ? blockTokens : 0, 0]),
+      sequences.length,
+      ...sequences.flatMap(({ id, tokens, table }) => [id, tokens, table.length, ...table]),
+    ]);
   }
 
   /** @param pick Chooses among sequences and blocks. */
