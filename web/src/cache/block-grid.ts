@@ -1,5 +1,5 @@
 import type { CacheView } from 'kvasm';
-import { make } from '../lib/dom.ts';
+import { make, setText } from '../lib/dom.ts';
 import {
   type BlockLook,
   blockLooks,
@@ -96,8 +96,7 @@ export class BlockGrid {
     setColour(element, '--sharer', second);
     element.classList.toggle('in-tree', look.inPrefixTree);
     element.classList.toggle('shared', look.owners.length > 1);
-    const holders = look.refs > 1 ? `×${look.refs}` : '';
-    if (refs.textContent !== holders) refs.textContent = holders;
+    setText(refs, look.refs > 1 ? `×${look.refs}` : '');
   }
 
   #mark(event: CacheEvent): void {
@@ -168,9 +167,9 @@ export class BlockGrid {
       : this.#cells.length === 0
         ? 'The blocks appear here once a model is loaded.'
         : 'Point at a block, or go through them with the arrow keys, to see what it holds.';
-    if (this.#detail.textContent !== text) this.#detail.textContent = text;
+    setText(this.#detail, text);
     const cell = this.#cells[this.#selected];
-    if (cell) cell.name.textContent = text;
+    if (cell) setText(cell.name, text);
   }
 }
 

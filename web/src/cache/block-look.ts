@@ -21,17 +21,15 @@ export interface BlockLook {
 /** @param window Keys that a token sees; undefined for all. */
 export function blockLooks(view: CacheView, window?: number): BlockLook[] {
   const sizes = new Map(view.sequences.map(({ id, tokens }) => [id, tokens]));
-  return view.blocks.map(block => blockLook(block, view.blockTokens, sizes, window));
+  return view.blocks.map(block => blockLook(block, sizes, window));
 }
 
 function blockLook(
-  { id, refs, inPrefixTree, owners }: CacheBlock,
-  blockTokens: number,
+  { id, refs, filled, inPrefixTree, owners }: CacheBlock,
   sizes: ReadonlyMap<number, number>,
   window: number | undefined,
 ): BlockLook {
   const sequences = owners.map(owner => owner.sequence).sort((a, b) => a - b);
-  const filled = owners.length > 0 ? Math.max(...owners.map(owner => owner.filled)) : blockTokens;
   const unseen = owners.map(({ sequence, first }) => {
     const next = sizes.get(sequence) ?? 0;
     const firstSeen = window === undefined ? 0 : next - window + 1;
@@ -41,7 +39,7 @@ function blockLook(
     id,
     kind: refs === 0 ? 'free' : owners.length > 0 ? 'used' : 'cached',
     owners: sequences,
-    filled: refs === 0 ? 0 : filled,
+    filled,
     unseen: unseen.length > 0 ? Math.min(...unseen) : 0,
     refs,
     inPrefixTree,
@@ -71,7 +69,7 @@ export function describeLook(look: BlockLook, blockTokens: number): string {
   const { id, kind, owners, filled, unseen, refs, inPrefixTree } = look;
   if (kind === 'free') return `Block ${id}: free.`;
   if (kind === 'cached') {
-    return `Block ${id}: of an earlier run, kept in the prefix tree for prompts that begin alike.`;
+    return `Block ${id}: ${filled} of ${blockTokens} tokens of an earlier run, kept in the prefix tree for prompts that begin alike.`;
   }
   const who =
     owners.length === 1

@@ -1,6 +1,12 @@
-import type { CacheSequence, CacheView } from 'kvasm';
-import { make } from '../lib/dom.ts';
+import type { CacheView } from 'kvasm';
+import { make, setText } from '../lib/dom.ts';
 import { colourOf } from './block-look.ts';
+
+interface Row {
+  readonly element: HTMLElement;
+  readonly positions: HTMLElement;
+  readonly place: HTMLElement;
+}
 
 /** Where a sequence's positions lie: its table of blocks. */
 export class BlockTable {
@@ -9,8 +15,9 @@ export class BlockTable {
   readonly #label = make('label', { for: 'table-sequence' }, 'Block table of');
   readonly #list = make('ol', { class: 'block-table', 'aria-label': 'Block table' });
   readonly #empty = make('p', { class: 'hint' });
+  readonly #rows: Row[] = [];
   #view: CacheView | undefined;
-  #key = '';
+  #offered = '';
 
   constructor() {
     this.#choice.addEventListener('change', () => this.#show());
@@ -26,10 +33,9 @@ export class BlockTable {
 
   show(view: CacheView): void {
     this.#view = view;
-    const sequences = view.sequences.filter(({ table }) => table.length > 0);
-    const ids = sequences.map(({ id }) => String(id));
-    const offered = [...this.#choice.options].map(option => option.value);
-    if (ids.join() !== offered.join()) {
+    const ids = view.sequences.filter(({ table }) => table.length > 0).map(({ id }) => String(id));
+    if (ids.join() !== this.#offered) {
+      this.#offered = ids.join();
       const chosen = this.#choice.value;
       this.#choice.replaceChildren(
         ...ids.map(id => make('option', { value: id }, `sequence ${id}`)),
@@ -42,38 +48,42 @@ export class BlockTable {
 
   clear(): void {
     this.#view = undefined;
+    this.#offered = '';
     this.#choice.replaceChildren();
     this.#show();
   }
 
   #show(): void {
     const sequence = this.#view?.sequences.find(({ id }) => String(id) === this.#choice.value);
-    const some = sequence !== undefined && sequence.table.length > 0;
+    const { id = 1, table = [], tokens = 0 } = sequence ?? {};
+    const some = table.length > 0;
     this.#choice.hidden = this.#label.hidden = !some;
     this.#list.hidden = !some;
     this.#empty.hidden = some;
-    this.#empty.textContent = 'No sequence holds blocks: there is no block table to show.';
-    if (!some) return;
-    const key = `${sequence.id}:${sequence.tokens}:${sequence.table.join()}`;
-    if (key === this.#key) return;
-    this.#key = key;
+    setText(this.#empty, 'No sequence holds blocks: there is no block table to show.');
+    while (this.#rows.length > table.length) this.#rows.pop()?.element.remove();
+    while (this.#rows.length < table.length) {
+      const row = makeRow();
+      this.#rows.push(row);
+      this.#list.append(row.element);
+    }
+    this.#list.style.setProperty('--owner', `var(--owner-${colourOf(id)})`);
     const blockTokens = this.#view?.blockTokens ?? 16;
-    this.#list.replaceChildren(...rows(sequence, blockTokens));
+    for (const [index, block] of table.entries()) {
+      const row = this.#rows[index];
+      if (!row) continue;
+      const first = index * blockTokens;
+      const last = Math.min(first + blockTokens, tokens) - 1;
+      row.element.classList.toggle('dropped', block < 0);
+      setText(row.positions, last > first ? `${first}–${last}` : `${first}`);
+      setText(row.place, block < 0 ? 'dropped' : `block ${block}`);
+    }
   }
 }
 
-function rows({ id, table, tokens }: CacheSequence, blockTokens: number): HTMLElement[] {
-  return table.map((block, index) => {
-    const first = index * blockTokens;
-    const last = Math.min(first + blockTokens, tokens) - 1;
-    const row = make(
-      'li',
-      { class: block < 0 ? 'dropped' : undefined },
-      make('span', { class: 'positions' }, last > first ? `${first}–${last}` : `${first}`),
-      make('span', { class: 'unseen' }, ' lies in '),
-      make('span', { class: 'in-block' }, block < 0 ? 'dropped' : `block ${block}`),
-    );
-    row.style.setProperty('--owner', `var(--owner-${colourOf(id)})`);
-    return row;
-  });
+function makeRow(): Row {
+  const positions = make('span', { class: 'positions' });
+  const place = make('span', { class: 'in-block' });
+  const element = make('li', {}, positions, make('span', { class: 'unseen' }, ' lies in '), place);
+  return { element, positions, place };
 }

@@ -38,6 +38,8 @@ export function cacheEvents(before: CacheView, after: CacheView): CacheEvent[] {
   for (const sequence of after.sequences) {
     const old = earlier.get(sequence.id);
     earlier.delete(sequence.id);
+    // The same object, where nothing has happened to it.
+    if (old === sequence) continue;
     if (old) events.push(...changesOf(old, sequence, before, after));
     else events.push(...beginningOf(sequence, before, after));
   }
@@ -107,13 +109,13 @@ function changesOf(
 }
 
 function treeChanges(before: CacheView, after: CacheView): CacheEvent[] {
-  const changed = (inTree: boolean) =>
-    after.blocks
-      .filter(block => block.inPrefixTree === inTree)
-      .filter(block => (before.blocks[block.id]?.inPrefixTree ?? false) !== inTree)
-      .map(block => block.id);
+  const [kept, evicted]: [number[], number[]] = [[], []];
+  for (const block of after.blocks) {
+    const was = before.blocks[block.id];
+    if (block === was || block.inPrefixTree === (was?.inPrefixTree ?? false)) continue;
+    (block.inPrefixTree ? kept : evicted).push(block.id);
+  }
   const events: CacheEvent[] = [];
-  const [kept, evicted] = [changed(true), changed(false)];
   if (kept.length > 0) events.push({ kind: 'kept', blocks: kept });
   if (evicted.length > 0) events.push({ kind: 'evicted', blocks: evicted });
   return events;

@@ -3,6 +3,7 @@ import { byId, make } from '../lib/dom.ts';
 import { FramePainter } from '../lib/frame.ts';
 import { BlockTable } from './block-table.ts';
 import { type CacheMoment, CacheWatch } from './cache-watch.ts';
+import { kvTokens } from './kv-tokens.ts';
 import { LiveGrid } from './live-grid.ts';
 import { MemoryView } from './memory-view.ts';
 import { Timeline } from './timeline.ts';
@@ -19,14 +20,29 @@ export class CachePanel {
   readonly #grid = new LiveGrid('Blocks of the cache');
   readonly #table = new BlockTable();
   readonly #memory = new MemoryView();
-  readonly #timeline = new Timeline(moment => this.#show(moment));
+  readonly #timeline = new Timeline({
+    onFollow: moment => this.#show(moment),
+    onSeek: moment => {
+      this.#show(moment);
+      this.#flush();
+    },
+  });
   readonly #painter = new FramePainter(() => this.#paint());
+  readonly #memoryAsker = new FramePainter(() => {
+    if (this.#running) void this.#askMemory();
+  });
   readonly #live = make('input', { type: 'checkbox', id: 'live-view', checked: true });
-  #moment: CacheMoment | undefined;
+  #engine: Engine | undefined;
   #watch: CacheWatch | undefined;
+  #moment: CacheMoment | undefined;
+  #strategy: CacheStrategy = 'block';
+  #running = false;
 
   constructor() {
     const live = make('label', { class: 'live-choice' }, this.#live, 'Follow each token');
+    this.#live.addEventListener('change', () => {
+      if (this.#running) void this.#record();
+    });
     this.#timeline.element.append(live);
     byId('cache-live', HTMLElement).append(this.#grid.element, this.#timeline.element);
     byId('cache-table', HTMLElement).append(this.#table.element);
@@ -35,6 +51,7 @@ export class CachePanel {
 
   /** @param engine Undefined once the model is gone. */
   async setEngine(engine: Engine | undefined): Promise<void> {
+    this.#engine = engine;
     this.#watch = undefined;
     this.#moment = undefined;
     this.#timeline.clear();
@@ -50,27 +67,54 @@ export class CachePanel {
     await this.settle();
   }
 
-  /** A run begins, of which the replay is to be. */
-  restart(strategy: CacheStrategy): void {
+  /** A run is about to begin, of which the replay is to be. */
+  async restart(strategy: CacheStrategy): Promise<void> {
+    this.#strategy = strategy;
     byId('kv-note', HTMLElement).textContent = notes[strategy];
     this.#timeline.restart();
+    await this.goOn();
+  }
+
+  /** A run is about to begin, or to go on. */
+  async goOn(): Promise<void> {
+    this.#running = true;
+    await this.#record();
   }
 
   /** As often as tokens come. */
   poll(): void {
-    if (this.#live.checked) this.#watch?.poll();
+    if (!this.#live.checked) return;
+    if (this.#strategy === 'block') this.#watch?.poll();
+    else this.#memoryAsker.request();
   }
 
-  /** Shows the cache as it is now. */
+  /** The run is over: shows the cache as it is now. */
   async settle(): Promise<void> {
+    this.#running = false;
     await this.#watch?.settle();
-    this.#grid.flush();
-    this.#painter.now();
+    await this.#record();
+    await this.#askMemory();
+    this.#flush();
   }
 
-  /** Of a run whose cache is not in the blocks. */
+  /** Of a run whose cache was not in the blocks. */
   showMemory(report: MemoryReport): void {
     this.#memory.show(report);
+  }
+
+  /** Records while a run goes on, if it is to be followed, and its cache is in the blocks. */
+  async #record(): Promise<void> {
+    const watch = this.#watch;
+    if (!watch) return;
+    const wanted = this.#running && this.#live.checked && this.#strategy === 'block';
+    if (wanted) await watch.record();
+    else await watch.stop();
+  }
+
+  /** Never rejects: whoever runs the engine tells of its end. */
+  async #askMemory(): Promise<void> {
+    const report = await this.#engine?.memory().catch(() => undefined);
+    if (report) this.#memory.show(report);
   }
 
   #show(moment: CacheMoment): void {
@@ -79,10 +123,15 @@ export class CachePanel {
     this.#painter.request();
   }
 
+  #flush(): void {
+    this.#grid.flush();
+    this.#painter.now();
+  }
+
   #paint(): void {
     this.#timeline.refresh();
     if (!this.#moment) return;
-    this.#memory.show(this.#moment.memory);
+    this.#memory.showMoment(kvTokens(this.#moment.view));
     this.#table.show(this.#moment.view);
   }
 }

@@ -1,65 +1,92 @@
-import type { CacheView, Engine, MemoryReport } from 'kvasm';
+import type { CacheRecording, CacheView, Engine } from 'kvasm';
+import { FramePainter } from '../lib/frame.ts';
 import { type CacheEvent, cacheEvents } from './cache-events.ts';
 import { describeEvents } from './describe-event.ts';
 
 /** The cache at one moment, and what has happened since the moment before. */
-export interface CacheMoment {
+export class CacheMoment {
   readonly view: CacheView;
-  readonly memory: MemoryReport;
   /** Keys that a token sees; undefined for all. */
   readonly window: number | undefined;
   readonly events: readonly CacheEvent[];
-  /** The events in one line; that of the moment before where nothing has happened. */
-  readonly line: string;
+  /** What the line is about. */
+  readonly #told: readonly CacheEvent[];
+
+  constructor(view: CacheView, window: number | undefined, before: CacheMoment | undefined) {
+    this.view = view;
+    this.window = window;
+    this.events = before ? cacheEvents(before.view, view) : [];
+    this.#told = this.events.length > 0 ? this.events : before ? before.#told : [];
+  }
+
+  /** The events in one line; those of the moment before where nothing has happened. Made when it is asked for. */
+  get line(): string {
+    return describeEvents(this.#told);
+  }
 }
 
-// So that each token of a fast run is seen, and a page that lags does not pile questions up.
-const mostQuestions = 8;
-
-/** Looks at an engine's cache as often as it is told to. */
+/** Looks at an engine's cache when it is told to: while it records, at each step since; else at what is there then. */
 export class CacheWatch {
   readonly #engine: Engine;
   readonly #onMoment: (moment: CacheMoment) => void;
+  readonly #asker = new FramePainter(() => void this.#ask());
+  #recording: Promise<CacheRecording> | undefined;
   #last: CacheMoment | undefined;
-  #questions = 0;
-  #again = false;
+  #asking = false;
 
-  constructor(engine: Engine, onMoment: (moment: CacheMoment) => void) {
+  /** @param recording One that has begun. */
+  constructor(engine: Engine, onMoment: (moment: CacheMoment) => void, recording?: CacheRecording) {
     this.#engine = engine;
     this.#onMoment = onMoment;
+    this.#recording = recording && Promise.resolve(recording);
   }
 
-  /** Something may have changed. */
+  /** Begins to record, if it does not yet. Never rejects, as all here: whoever runs the engine tells of its end. */
+  async record(): Promise<void> {
+    this.#recording ??= this.#engine.recordCache();
+    await this.#recording.catch(() => {
+      this.#recording = undefined;
+    });
+  }
+
+  async stop(): Promise<void> {
+    const recording = this.#recording;
+    this.#recording = undefined;
+    await recording?.then(
+      begun => begun.stop(),
+      () => {},
+    );
+  }
+
+  /** Something may have happened. Called for each token; looks as often as there are frames, and only while it records. */
   poll(): void {
-    if (this.#questions >= mostQuestions) this.#again = true;
-    else void this.#look();
+    this.#asker.request();
   }
 
-  /** Resolves once what is there now was looked at. */
+  /** Resolves once all that has happened until now was seen. */
   settle(): Promise<void> {
-    this.#again = false;
     return this.#look();
   }
 
-  /** Never rejects: whoever runs the engine tells of its end. */
+  async #ask(): Promise<void> {
+    if (this.#asking || !this.#recording) return;
+    this.#asking = true;
+    await this.#look();
+    this.#asking = false;
+  }
+
   async #look(): Promise<void> {
-    this.#questions++;
     try {
-      const [view, memory] = await Promise.all([this.#engine.cacheView(), this.#engine.memory()]);
-      this.#tell(view, memory);
+      const recording = await this.#recording;
+      const views = recording ? await recording.take() : [await this.#engine.cacheView()];
+      for (const view of views) this.#tell(view);
     } catch {
       // The engine is gone.
     }
-    this.#questions--;
-    if (!this.#again) return;
-    this.#again = false;
-    this.poll();
   }
 
-  #tell(view: CacheView, memory: MemoryReport): void {
-    const events = this.#last ? cacheEvents(this.#last.view, view) : [];
-    const line = describeEvents(events) || this.#last?.line || '';
-    this.#last = { view, memory, window: this.#engine.info.window, events, line };
+  #tell(view: CacheView): void {
+    this.#last = new CacheMoment(view, this.#engine.info.window, this.#last);
     this.#onMoment(this.#last);
   }
 }

@@ -1,4 +1,4 @@
-import { make } from '../lib/dom.ts';
+import { make, setText } from '../lib/dom.ts';
 import { FramePainter } from '../lib/frame.ts';
 import { BlockGrid } from './block-grid.ts';
 import type { CacheEvent } from './cache-events.ts';
@@ -7,7 +7,7 @@ import { makeLegend } from './legend.ts';
 
 const quiet = 'Nothing has happened yet.';
 
-/** The grid of blocks with the line that says what has just happened, painted once a frame. */
+/** The grid of blocks with the line that says what has just happened. */
 export class LiveGrid {
   readonly element: HTMLElement;
   readonly #grid: BlockGrid;
@@ -35,7 +35,7 @@ export class LiveGrid {
     this.#painter.request();
   }
 
-  /** What is shown last must not wait for a frame, which a hidden page does not have. */
+  /** What is shown last, or by hand, must not wait for a frame. */
   flush(): void {
     this.#painter.now();
   }
@@ -52,6 +52,6 @@ export class LiveGrid {
     if (!moment) return;
     this.#grid.show(moment.view, moment.window, this.#events);
     this.#events = [];
-    this.#line.textContent = moment.line || quiet;
+    setText(this.#line, moment.line || quiet);
   }
 }

@@ -2,6 +2,7 @@ import type { EngineInfo, MemoryReport } from 'kvasm';
 import { byId, make, showData } from '../lib/dom.ts';
 import { formatBytes, formatInteger } from '../lib/format.ts';
 import { type Factor, kvFactors } from './kv-formula.ts';
+import type { KvTokens } from './kv-tokens.ts';
 
 const dash = '–';
 
@@ -19,6 +20,7 @@ export class MemoryView {
   readonly #usedBar = byId('kv-fill', HTMLElement);
   readonly #cachedBar = byId('kv-cached-fill', HTMLElement);
   readonly #formula = byId('kv-formula', HTMLElement);
+  #report: MemoryReport | undefined;
 
   /** A model has come. */
   showModel({ config, kvDtype }: EngineInfo, report: MemoryReport): void {
@@ -26,7 +28,27 @@ export class MemoryView {
     this.show(report);
   }
 
-  show({ kv, weights, heap }: MemoryReport): void {
+  show(report: MemoryReport): void {
+    this.#report = report;
+    this.#show(report);
+  }
+
+  /** Of the model that the last report was about, at another moment. */
+  showMoment({ used, shared, cached }: KvTokens): void {
+    if (!this.#report) return;
+    const { perToken, reserved } = this.#report.kv;
+    const kv = {
+      perToken,
+      reserved,
+      tokens: used,
+      used: used * perToken,
+      shared: shared * perToken,
+      cached: cached * perToken,
+    };
+    this.#show({ ...this.#report, kv });
+  }
+
+  #show({ kv, weights, heap }: MemoryReport): void {
     const { used, reserved, shared, cached, tokens, perToken } = kv;
     showData(this.#used, used, formatBytes(used));
     showData(this.#reserved, reserved, formatBytes(reserved));
@@ -44,6 +66,7 @@ export class MemoryView {
 
   /** The model is gone. */
   clear(): void {
+    this.#report = undefined;
     const numbers = [this.#used, this.#reserved, this.#shared, this.#cached, this.#usedBytes];
     for (const element of [...numbers, this.#tokens, this.#perToken, this.#weights, this.#heap]) {
       element.value = '';

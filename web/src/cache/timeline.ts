@@ -1,4 +1,4 @@
-import { make } from '../lib/dom.ts';
+import { make, setText } from '../lib/dom.ts';
 import type { CacheMoment } from './cache-watch.ts';
 
 // Enough for any run of GPT-2's 1024 positions; the oldest go first.
@@ -6,10 +6,17 @@ const most = 2048;
 // Slow enough to read the line that comes with each.
 const playMilliseconds = 400;
 
+export interface TimelineListener {
+  /** The latest moment is to be shown, some time. */
+  readonly onFollow: (moment: CacheMoment) => void;
+  /** Someone has gone to a moment, and waits for it. */
+  readonly onSeek: (moment: CacheMoment) => void;
+}
+
 /** Goes back and forth among the moments that were seen. What is shown follows the latest until someone takes hold. */
 export class Timeline {
   readonly element: HTMLElement;
-  readonly #onShow: (moment: CacheMoment) => void;
+  readonly #listener: TimelineListener;
   readonly #slider = make('input', {
     type: 'range',
     min: 0,
@@ -26,8 +33,8 @@ export class Timeline {
   #at = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(onShow: (moment: CacheMoment) => void) {
-    this.#onShow = onShow;
+  constructor(listener: TimelineListener) {
+    this.#listener = listener;
     this.element = make(
       'div',
       { class: 'timeline', role: 'group', 'aria-label': 'Replay' },
@@ -58,7 +65,7 @@ export class Timeline {
       this.#at--;
     }
     if (live) this.#at = this.#moments.length - 1;
-    if (live) this.#onShow(moment);
+    if (live) this.#listener.onFollow(moment);
   }
 
   /** The controls are brought up to date by whoever paints, and not at each moment. */
@@ -88,7 +95,7 @@ export class Timeline {
     const moment = this.#moments[Math.min(Math.max(index, 0), this.#moments.length - 1)];
     if (!moment) return;
     this.#at = this.#moments.indexOf(moment);
-    this.#onShow(moment);
+    this.#listener.onSeek(moment);
     this.#refresh();
   }
 
@@ -119,7 +126,7 @@ export class Timeline {
     this.#slider.disabled = this.#play.disabled = last === 0;
     this.#back.disabled = this.#at === 0;
     this.#forth.disabled = this.#at >= last;
-    this.#play.textContent = this.#timer === undefined ? 'Replay' : 'Pause';
-    this.#place.textContent = last === 0 ? 'no steps yet' : `step ${this.#at} of ${last}`;
+    setText(this.#play, this.#timer === undefined ? 'Replay' : 'Pause');
+    setText(this.#place, last === 0 ? 'no steps yet' : `step ${this.#at} of ${last}`);
   }
 }

@@ -33,12 +33,14 @@ export function forkCopy(app: App): LessonFrame {
       texts.replaceChildren();
       let last: CacheMoment | undefined;
       let line = '';
-      const watch = new CacheWatch(engine, moment => {
+      await using recording = await engine.recordCache();
+      const onMoment = (moment: CacheMoment) => {
         last = moment;
         grid.show(moment);
         // Each step's first line: what comes later only adds tokens.
         if (line === '' && moment.events.length > 0) line = moment.line;
-      });
+      };
+      const watch = new CacheWatch(engine, onMoment, recording);
       await watch.settle();
       const step = async (name: string, work: () => Promise<void>) => {
         line = '';
@@ -79,7 +81,7 @@ export function forkCopy(app: App): LessonFrame {
       });
       if (!second) return '';
       await using other = second;
-      const saved = last?.memory.kv.shared ?? 0;
+      const saved = (await engine.memory()).kv.shared;
       const ways: HTMLElement[] = [];
       for (const [name, session, seed] of [
         ['One way', other, 11],

@@ -31,7 +31,8 @@ export function prefillDecode(app: App): LessonFrame {
     () => ({ settings: {} }),
     async (engine, signal) => {
       bars.show([]);
-      const watch = new CacheWatch(engine, moment => grid.show(moment));
+      await using recording = await engine.recordCache();
+      const watch = new CacheWatch(engine, moment => grid.show(moment), recording);
       await watch.settle();
       const room = engine.info.contextLength - decoded;
       const prompt = await storyIds(engine, Math.max(Math.min(Number(size.value), room), 1));

@@ -32,8 +32,8 @@ export function prefixHit(app: App): LessonFrame {
   frame.onRun(
     () => ({ settings: {} }),
     async (engine, signal) => {
-      const watch = new CacheWatch(engine, moment => grid.show(moment));
-      await watch.settle();
+      await using recording = await engine.recordCache();
+      const watch = new CacheWatch(engine, moment => grid.show(moment), recording);
       // A new number each time, or the first question would find the prompt of the run before.
       const text = system.slice(0, engine.info.contextLength - room);
       const prompt = `${Math.floor(Math.random() * 1e6)}. ${text}`;

@@ -1,6 +1,6 @@
 import { GenerationError, type Overflow } from 'kvasm';
 import type { App } from '../app.ts';
-import { CacheWatch } from '../cache/cache-watch.ts';
+import { type CacheMoment, CacheWatch } from '../cache/cache-watch.ts';
 import { LiveGrid } from '../cache/live-grid.ts';
 import { make } from '../lib/dom.ts';
 import { LessonFrame } from './lesson-frame.ts';
@@ -43,13 +43,15 @@ export function tableEnd(app: App): LessonFrame {
       const way = overflow.value as Overflow;
       text.textContent = opening;
       let taken = 0;
-      const watch = new CacheWatch(engine, moment => {
+      await using recording = await engine.recordCache();
+      const onMoment = (moment: CacheMoment) => {
         grid.show(moment);
         const size = moment.view.sequences.at(-1)?.tokens ?? 0;
         if (size > 0) taken = size;
         for (const [i, place] of places.entries()) place.classList.toggle('taken', i < taken);
         strip.setAttribute('aria-label', `${taken} of ${positions} positions are taken`);
-      });
+      };
+      const watch = new CacheWatch(engine, onMoment, recording);
       let written = 0;
       // Its blocks stay until they are shown.
       await using session = engine.session();

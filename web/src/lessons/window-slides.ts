@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
-import { CacheWatch } from '../cache/cache-watch.ts';
+import { type CacheMoment, CacheWatch } from '../cache/cache-watch.ts';
+import { kvTokens } from '../cache/kv-tokens.ts';
 import { LiveGrid } from '../cache/live-grid.ts';
 import { formatBytes } from '../lib/format.ts';
 import { LessonFrame } from './lesson-frame.ts';
@@ -35,15 +36,16 @@ export function windowSlides(app: App): LessonFrame {
     async (engine, signal) => {
       const size = Number(window.value);
       const total = Math.min(most, engine.info.contextLength);
-      let [held, mostHeld, tokens, bytes] = [0, 0, 0, 0];
-      const watch = new CacheWatch(engine, moment => {
+      const bytes = (await engine.memory()).kv.perToken;
+      let [mostHeld, tokens] = [0, 0];
+      await using recording = await engine.recordCache();
+      const onMoment = (moment: CacheMoment) => {
         grid.show(moment);
         tokens = moment.view.sequences.at(-1)?.tokens ?? tokens;
-        held = moment.memory.kv.tokens;
-        mostHeld = Math.max(mostHeld, held);
-        bytes = moment.memory.kv.perToken;
+        mostHeld = Math.max(mostHeld, kvTokens(moment.view).used);
         if (tokens > 0) mask.show(Math.min(tokens, total), total, size);
-      });
+      };
+      const watch = new CacheWatch(engine, onMoment, recording);
       await using session = engine.session();
       const { usage } = await session
         .generate(opening, { maxTokens: 0, reusePrefix: false })

@@ -5,10 +5,16 @@ export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
   return element;
 }
 
+/** Sets an element's text, and leaves alone one that has it: it would be laid out and painted anew. */
+export function setText(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 /** Shows a number as people read it, and keeps the exact one for programs. */
 export function showData(element: HTMLDataElement, value: number, text: string): void {
-  element.value = String(value);
-  element.textContent = text;
+  const exact = String(value);
+  if (element.value !== exact) element.value = exact;
+  setText(element, text);
 }
 
 type Child = Node | string | undefined;

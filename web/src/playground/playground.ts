@@ -61,7 +61,7 @@ export class Playground {
       this.#last = settings;
       await this.#session?.dispose();
       this.#session = undefined;
-      this.#cache.restart(options.cache);
+      await this.#cache.restart(options.cache);
       this.#text.start(prompt);
       if (options.cache !== 'block') {
         return engine.generate(prompt, { ...options, logprobs, signal });
@@ -82,6 +82,7 @@ export class Playground {
     const { cache: _, ...others } = options;
     await this.#job(options, async (_engine, signal) => {
       this.#text.resume();
+      await this.#cache.goOn();
       return session.generate('', { ...others, logprobs, signal });
     });
   }
@@ -96,9 +97,13 @@ export class Playground {
       this.#run.start(options.seed);
       try {
         const result = await this.#stream(await begin(engine, signal));
-        this.#run.finished(result, options.maxTokens);
+        await this.#cache.settle();
         // Nothing of it is left in the engine.
         if (options.cache !== 'block') this.#cache.showMemory(result.memory);
+        this.#run.finished(result, options.maxTokens);
+      } catch (error) {
+        await this.#cache.settle();
+        throw error;
       } finally {
         this.#text.end();
         this.#offer(true);
@@ -125,7 +130,6 @@ export class Playground {
       return result;
     } finally {
       await this.#forgetUnseen();
-      await this.#cache.settle();
     }
   }
 

@@ -6,15 +6,13 @@ import { TokenInspector } from './token-inspector.ts';
 // Closer to the end than this counts as reading along.
 const followWithin = 40;
 
-/** The prompt and what follows it. Text goes in as it comes; only scrolling waits for frames. */
+/** The prompt and what follows it. */
 export class TextView {
   readonly #region = byId('output', HTMLElement);
   readonly #prompt = byId('output-prompt', HTMLElement);
   readonly #completion = byId('output-completion', HTMLElement);
   readonly #inspector = new TokenInspector();
-  readonly #follow = new FramePainter(() => {
-    if (this.#following) this.#region.scrollTop = this.#region.scrollHeight;
-  });
+  readonly #painter = new FramePainter(() => this.#paint());
   #tokens: TokenInfo[] = [];
   #spans: HTMLElement[] = [];
   #text = '';
@@ -22,6 +20,8 @@ export class TextView {
   #following = true;
 
   constructor() {
+    // Once it is laid out anyway, so that asking for the height costs nothing.
+    new ResizeObserver(() => this.#follow()).observe(byId('output-text', HTMLElement));
     this.#region.addEventListener('scroll', () => {
       const { scrollHeight, scrollTop, clientHeight } = this.#region;
       this.#following = scrollHeight - scrollTop - clientHeight < followWithin;
@@ -53,30 +53,36 @@ export class TextView {
     // A screen reader then reads the text when it is whole, and not a syllable at a time.
     this.#completion.setAttribute('aria-busy', 'true');
     this.#following = true;
+    this.#follow();
     this.#comeIntoView();
   }
 
   append(token: TokenInfo): void {
-    const span = make('span', { class: 'token' }, token.text);
-    if (token.logprob !== undefined) {
-      span.dataset.likelihood = String(likelihoodStep(token.logprob));
-    }
     this.#tokens.push(token);
-    this.#spans.push(span);
     this.#text += token.text;
-    this.#completion.append(span);
-    this.#follow.request();
+    this.#painter.request();
   }
 
   /** What the end adds to the last token: the rest of a character that was cut off. */
   appendTail(text: string): void {
+    this.#painter.now();
     this.#text += text;
     this.#completion.append(text);
   }
 
   end(): void {
+    this.#painter.now();
     this.#completion.setAttribute('aria-busy', 'false');
-    this.#follow.now();
+  }
+
+  #paint(): void {
+    const spans = this.#tokens.slice(this.#spans.length).map(makeSpan);
+    this.#spans.push(...spans);
+    this.#completion.append(...spans);
+  }
+
+  #follow(): void {
+    if (this.#following) this.#region.scrollTop = this.#region.scrollHeight;
   }
 
   #onPointer(event: Event): void {
@@ -106,4 +112,9 @@ export class TextView {
     if (this.#region.getBoundingClientRect().bottom <= innerHeight) return;
     byId('text-panel', HTMLElement).scrollIntoView({ block: 'start' });
   }
+}
+
+function makeSpan({ text, logprob }: TokenInfo): HTMLElement {
+  const likelihood = logprob === undefined ? undefined : likelihoodStep(logprob);
+  return make('span', { class: 'token', 'data-likelihood': likelihood }, text);
 }
