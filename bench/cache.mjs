@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { makeCheckpoint } from '../scripts/fixtures/make-checkpoint.mjs';
 import { instantiate, loadEngine } from '../scripts/lib/wasm-engine.mjs';
 import { benchBatch } from './cache/batch.mjs';
@@ -16,6 +15,7 @@ import { describeContention } from './lib/contention.mjs';
 import { environment } from './lib/environment.mjs';
 import { interleave } from './lib/interleave.mjs';
 import { markdownTable } from './lib/markdown.mjs';
+import { readOptions } from './lib/options.mjs';
 import { digits } from './lib/statistics.mjs';
 
 const USAGE = `Usage: bench/cache.mjs [options]
@@ -43,26 +43,13 @@ const VERDICTS = new Map([
 const TITLE = 'The key/value cache, measured';
 
 function parseCommandLine() {
-  const { values } = parseArgs({
-    options: {
-      reps: { type: 'string', default: '5' },
-      only: { type: 'string' },
-      build: { type: 'string', default: 'simd' },
-      tokens: { type: 'string', default: '200' },
-      threads: { type: 'string', default: '1' },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) return undefined;
-  const [reps, tokens, threads] = ['reps', 'tokens', 'threads'].map(name => {
-    const number = Number(values[name]);
-    if (Number.isSafeInteger(number) && number > 0) return number;
-    throw new Error(`--${name}: '${values[name]}' is not a positive integer`);
-  });
-  if (values.only !== undefined && !Object.hasOwn(BENCHES, values.only)) {
-    throw new Error(`--only: '${values.only}' is not one of ${Object.keys(BENCHES).join(', ')}`);
+  const defaults = { reps: 5, tokens: 200, threads: 1, only: undefined, build: 'simd' };
+  const settings = readOptions(defaults);
+  const only = settings?.only;
+  if (only !== undefined && !Object.hasOwn(BENCHES, only)) {
+    throw new Error(`--only: '${only}' is not one of ${Object.keys(BENCHES).join(', ')}`);
   }
-  return { reps, tokens, threads, only: values.only, build: values.build };
+  return settings;
 }
 
 async function loadModel({ build, threads }) {

@@ -3,9 +3,9 @@
 // kvasm against what else runs GPT-2 on a browser's CPU, in one Chromium, at the shape of GPT-2 124M.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { SHAPES } from '../scripts/fixtures/make-checkpoint.mjs';
 import { environment } from './lib/environment.mjs';
+import { positiveInteger, readOptions } from './lib/options.mjs';
 import { openBrowser } from './peers/browser.mjs';
 import { buildName } from './peers/downloads.mjs';
 import { ENTRANTS, PEERS, PRECISIONS, selection } from './peers/entrants.mjs';
@@ -35,35 +35,23 @@ run (without --only and --shape) into bench/results/peers.md and peers.svg.
 const RESULTS = new URL('results/', import.meta.url);
 const BYTES_PER_WEIGHT = { f32: 4, q8: 34 / 32, q4: 18 / 32 };
 
-function positive(name, text) {
-  const number = Number(text);
-  if (Number.isSafeInteger(number) && number > 0) return number;
-  throw new Error(`--${name}: '${text}' is not a positive integer`);
-}
-
 function parseCommandLine() {
-  const { values } = parseArgs({
-    options: {
-      reps: { type: 'string', default: '3' },
-      threads: { type: 'string', default: '1,2' },
-      only: { type: 'string' },
-      tokens: { type: 'string', default: '200' },
-      prefill: { type: 'string', default: '512' },
-      shape: { type: 'string', default: '124M' },
-      help: { type: 'boolean' },
-    },
+  const settings = readOptions({
+    reps: 3,
+    threads: '1,2',
+    only: undefined,
+    tokens: 200,
+    prefill: 512,
+    shape: '124M',
   });
-  if (values.help) return undefined;
-  const { shape, only } = values;
+  if (settings === undefined) return undefined;
+  const { shape, only, threads } = settings;
   if (!Object.hasOwn(SHAPES, shape)) {
     throw new Error(`--shape: '${shape}' is not one of ${Object.keys(SHAPES).join(', ')}`);
   }
   return {
-    shape,
-    reps: positive('reps', values.reps),
-    tokens: positive('tokens', values.tokens),
-    prefill: positive('prefill', values.prefill),
-    threads: values.threads.split(',').map(count => positive('threads', count)),
+    ...settings,
+    threads: threads.split(',').map(count => positiveInteger('threads', count)),
     isSelected: selection(only?.split(',') ?? []),
     isWhole: only === undefined && shape === '124M',
   };

@@ -7,6 +7,7 @@ import { barChart } from '../../bench/lib/bar-chart.mjs';
 import { coresText, describeContention } from '../../bench/lib/contention.mjs';
 import { startCpuMeter, usageBetween } from '../../bench/lib/cpu-meter.mjs';
 import { markdownTable } from '../../bench/lib/markdown.mjs';
+import { readOptions } from '../../bench/lib/options.mjs';
 import { parseStat, processTree } from '../../bench/lib/process-tree.mjs';
 import {
   digits,
@@ -80,6 +81,19 @@ test('a chart draws each bar in proportion, and quotes what it is given', () => 
   assert.equal(drawn.length, 2);
   assert.ok(Math.abs(ours.width / theirs.width - 4) < 0.01);
   assert.notEqual(ours.fill, theirs.fill);
+});
+
+test('options are numbers where their defaults are, and others are refused by name', () => {
+  const defaults = { reps: 3, only: undefined, build: 'simd' };
+  assert.deepEqual(readOptions(defaults, []), defaults);
+  const given = ['--reps', '7', '--only=batch', '--build', '12'];
+  assert.deepEqual(readOptions(defaults, given), { reps: 7, only: 'batch', build: '12' });
+  assert.equal(readOptions(defaults, ['--help']), undefined);
+  for (const text of ['0', '-1', '1.5', 'many', '', '1e400']) {
+    const refusal = { message: `--reps: '${text}' is not a positive integer` };
+    assert.throws(() => readOptions(defaults, [`--reps=${text}`]), refusal);
+  }
+  assert.throws(() => readOptions(defaults, ['--rep', '7']), /--rep/);
 });
 
 test('what others used is the rest of what was busy, and never less than nothing', () => {
