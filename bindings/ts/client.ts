@@ -101,6 +101,11 @@ export class WorkerClient {
     }
   }
 
+  /** What closed it, if something did. */
+  get closed(): KvasmError | undefined {
+    return this.#closed;
+  }
+
   /** A number for a session that this Worker does not have yet. */
   newSession(): number {
     return ++this.#lastSession;

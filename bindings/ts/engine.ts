@@ -21,7 +21,7 @@ import { Deferred } from './deferred.js';
 import { describe } from './describe.js';
 import { asyncDispose } from './dispose.js';
 import { downloadRequest } from './download-options.js';
-import { EngineClosedError, InvalidArgumentError } from './errors.js';
+import { EngineClosedError, InvalidArgumentError, type KvasmError } from './errors.js';
 import { type LoadedEngine, startGeneration } from './generation.js';
 import { checkLoadOptions } from './options.js';
 import type { Platform } from './platform.js';
@@ -154,6 +154,14 @@ export class BaseEngine {
     const request = attentionRequest(prompt, options, config);
     const answer = await this.#loaded.client.call('attention', request);
     return { ...answer, layer: request.layer, heads: headsOf(request.head, config) };
+  }
+
+  /**
+   * Why it can do nothing more, if it cannot.
+   * @internal
+   */
+  get closed(): KvasmError | undefined {
+    return this.#loaded.client.closed;
   }
 
   /**

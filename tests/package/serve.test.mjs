@@ -20,9 +20,9 @@ let engine;
 before(async () => {
   // The bundled model, a free port.
   const stdio = ['ignore', 'pipe', 'inherit'];
-  server = spawn(process.execPath, [cli, 'serve', '--port', '0', '--kv-bytes', '60000000'], {
-    stdio,
-  });
+  const killable = ['--import', join(import.meta.dirname, 'support/killed-worker.mjs')];
+  const args = [...killable, cli, 'serve', '--port', '0', '--kv-bytes', '60000000'];
+  server = spawn(process.execPath, args, { stdio });
   const [line] = await once(server.stdout, 'data');
   baseURL = /^kvasm serves fairy-tale at (http:\/\/127\.0\.0\.1:\d+\/v1)\n$/.exec(line)?.[1];
   assert.ok(baseURL, String(line));
@@ -142,6 +142,20 @@ test('a client that leaves its stream, or aborts, leaves the server free', async
   await assert.rejects(call, OpenAI.APIUserAbortError);
   const { choices } = await client.completions.create({ model, prompt, max_tokens: 2 });
   assert.equal(choices.length, 1);
+});
+
+test('when the worker is killed, its requests fail, and the next one has a new engine', async () => {
+  const endless = { [engine.info.endOfText]: -100 };
+  const params = { model, prompt, max_tokens: 400, stream: true, logit_bias: endless };
+  const stream = await client.completions.create(params);
+  let chunks = 0;
+  await assert.rejects(async () => {
+    for await (const _ of stream) if (chunks++ === 0) server.kill('SIGUSR2');
+  }, /worker died/);
+  const { text } = await engine.generate(prompt, { maxTokens: 9, seed: 4 }).result();
+  const again = { model, prompt, max_tokens: 9, seed: 4 };
+  const answers = await Promise.all([1, 2].map(() => client.completions.create(again)));
+  for (const { choices } of answers) assert.equal(choices[0].text, text);
 });
 
 test('the example of a client runs', async () => {

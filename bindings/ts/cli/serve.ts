@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { basename } from 'node:path';
 
 import { createApiServer } from '../server/api-server.js';
+import { EngineKeeper } from '../server/engine-keeper.js';
 import { bundledModel } from './bundled-model.js';
 import { loadEngine } from './load-engine.js';
 import type { ServeCommand } from './serve-usage.js';
@@ -15,8 +16,12 @@ import { UsageError } from './usage-error.js';
 export async function serve(command: ServeCommand, signal: AbortSignal): Promise<void> {
   const model = command.model ?? bundledModel();
   const name = command.name ?? (basename(model) || 'kvasm');
-  const engine = await loadEngine(model, command.load, signal);
-  const server = createApiServer(engine, { ...command, model: name });
+  const load = () => loadEngine(model, command.load, signal);
+  const keeper = new EngineKeeper(await load(), () => {
+    process.stderr.write('kvasm: the engine crashed, and is loaded anew\n');
+    return load();
+  });
+  const server = createApiServer(keeper, { ...command, model: name });
   try {
     server.listen(command.port, command.host);
     await once(server, 'listening').catch((cause: Error) => {
@@ -28,7 +33,7 @@ export async function serve(command: ServeCommand, signal: AbortSignal): Promise
     server.close();
     // Streams that go on would keep the process.
     server.closeAllConnections();
-    await engine.dispose();
+    await keeper.dispose();
   }
 }
 

@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 
 import { describe } from '../describe.js';
 import { formatEvent } from '../openai/event-stream.js';
-import { createOpenAI, type OpenAICompatible } from '../openai/index.js';
-import type { EmbeddingEngine } from '../text-engine.js';
+import { type CallOptions, createOpenAI, type OpenAICompatible } from '../openai/index.js';
+import type { EngineKeeper, MortalEngine } from './engine-keeper.js';
 import { type GuardOptions, guard } from './guard.js';
 import { HttpError, toResponse } from './http-error.js';
 import { readJson } from './read-json.js';
@@ -25,8 +25,8 @@ interface Route {
 }
 
 /** A server that does not listen yet. A client that hangs up ends its generations. */
-export function createApiServer(engine: EmbeddingEngine, options: ApiServerOptions): Server {
-  const routes = makeRoutes(createOpenAI(engine, { model: options.model }), options.model);
+export function createApiServer(keeper: EngineKeeper, options: ApiServerOptions): Server {
+  const routes = makeRoutes(keeper, options.model);
   return createServer((request, response) => {
     const hungUp = new AbortController();
     response.on('close', () => hungUp.abort());
@@ -37,36 +37,38 @@ export function createApiServer(engine: EmbeddingEngine, options: ApiServerOptio
   });
 }
 
-function makeRoutes(api: OpenAICompatible, model: string): ReadonlyMap<string, Route> {
-  return new Map<string, Route>([
-    ['/v1/models', { method: 'GET', answer: () => api.models.list() }],
+function makeRoutes(keeper: EngineKeeper, model: string): ReadonlyMap<string, Route> {
+  const apis = new WeakMap<MortalEngine, OpenAICompatible>();
+  const getApi = async () => {
+    const engine = await keeper.get();
+    const api = apis.get(engine) ?? createOpenAI(engine, { model });
+    apis.set(engine, api);
+    return api;
+  };
+  const get = (answer: (api: OpenAICompatible) => Promise<unknown>): Route => {
+    return { method: 'GET', answer: async () => answer(await getApi()) };
+  };
+  // What a body is, `create` checks itself.
+  const post = (
+    answer: (api: OpenAICompatible, body: never, options: CallOptions) => Promise<unknown>,
+  ): Route => {
+    return {
+      method: 'POST',
+      answer: async (body, signal) => answer(await getApi(), body as never, { signal }),
+    };
+  };
+  return new Map([
+    ['/v1/models', get(api => api.models.list())],
     [
       `/v1/models/${encodeURIComponent(model)}`,
-      { method: 'GET', answer: async () => (await api.models.list()).data[0] },
+      get(async api => (await api.models.list()).data[0]),
     ],
-    // What a body is, `create` checks itself.
-    [
-      '/v1/completions',
-      {
-        method: 'POST',
-        answer: (body, signal) => api.completions.create(body as object, { signal }),
-      },
-    ],
+    ['/v1/completions', post((api, body, options) => api.completions.create(body, options))],
     [
       '/v1/chat/completions',
-      {
-        method: 'POST',
-        answer: (body, signal) =>
-          api.chat.completions.create(body as { messages: never }, { signal }),
-      },
+      post((api, body, options) => api.chat.completions.create(body, options)),
     ],
-    [
-      '/v1/embeddings',
-      {
-        method: 'POST',
-        answer: (body, signal) => api.embeddings.create(body as { input: never }, { signal }),
-      },
-    ],
+    ['/v1/embeddings', post((api, body, options) => api.embeddings.create(body, options))],
   ]);
 }
 

@@ -1,6 +1,6 @@
 import { type ErrorBody, errorResponse } from '../openai/errors.js';
 
-/** A request that fails before it comes to the engine. */
+/** A request that fails without the engine. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;
@@ -21,6 +21,7 @@ export function toResponse(error: unknown): {
 } {
   if (!(error instanceof HttpError)) return { ...errorResponse(error), headers: {} };
   const { status, message, headers } = error;
-  const body = { message, type: 'invalid_request_error', param: null, code: null } as const;
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  const body = { message, type, param: null, code: null } as const;
   return { status, body: { error: body }, headers };
 }
