@@ -6,13 +6,15 @@ import { TokenInspector } from './token-inspector.ts';
 // Closer to the end than this counts as reading along.
 const followWithin = 40;
 
-/** The prompt and what follows it. */
+/** The prompt and what follows it. Text goes in as it comes, and is seen, token by token, from the next paint on. */
 export class TextView {
   readonly #region = byId('output', HTMLElement);
   readonly #prompt = byId('output-prompt', HTMLElement);
   readonly #completion = byId('output-completion', HTMLElement);
   readonly #inspector = new TokenInspector();
   readonly #painter = new FramePainter(() => this.#paint());
+  /** The text that waits to be painted. Not laid out, as that would take a frame for each token. */
+  readonly #waiting = make('span', { hidden: true });
   #tokens: TokenInfo[] = [];
   #spans: HTMLElement[] = [];
   #text = '';
@@ -40,7 +42,7 @@ export class TextView {
     byId('output-empty', HTMLElement).hidden = true;
     byId('output-text', HTMLElement).hidden = false;
     this.#prompt.textContent = prompt;
-    this.#completion.replaceChildren();
+    this.#completion.replaceChildren(this.#waiting);
     this.#tokens = [];
     this.#spans = [];
     this.#text = '';
@@ -60,6 +62,7 @@ export class TextView {
   append(token: TokenInfo): void {
     this.#tokens.push(token);
     this.#text += token.text;
+    this.#waiting.append(token.text);
     this.#painter.request();
   }
 
@@ -67,7 +70,7 @@ export class TextView {
   appendTail(text: string): void {
     this.#painter.now();
     this.#text += text;
-    this.#completion.append(text);
+    this.#waiting.before(text);
   }
 
   end(): void {
@@ -78,7 +81,8 @@ export class TextView {
   #paint(): void {
     const spans = this.#tokens.slice(this.#spans.length).map(makeSpan);
     this.#spans.push(...spans);
-    this.#completion.append(...spans);
+    this.#waiting.replaceChildren();
+    this.#waiting.before(...spans);
   }
 
   #follow(): void {
