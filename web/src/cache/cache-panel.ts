@@ -88,18 +88,17 @@ export class CachePanel {
     else this.#memoryAsker.request();
   }
 
-  /** The run is over: shows the cache as it is now. */
-  async settle(): Promise<void> {
+  /**
+   * The run is over: shows the cache as it is now.
+   * @param memory At the end of the run, if that is to be shown in place of what is there now.
+   */
+  async settle(memory?: MemoryReport): Promise<void> {
     this.#running = false;
     await this.#watch?.settle();
     await this.#record();
     await this.#askMemory();
     this.#flush();
-  }
-
-  /** Of a run whose cache was not in the blocks. */
-  showMemory(report: MemoryReport): void {
-    this.#memory.show(report);
+    if (memory) this.#memory.show(memory);
   }
 
   /** Records while a run goes on, if it is to be followed, and its cache is in the blocks. */

@@ -11,33 +11,32 @@ export class LoadView {
   readonly #bar = byId('load-progress', HTMLProgressElement);
   readonly #status = byId('model-status', HTMLElement);
   readonly #error = byId('model-error', HTMLElement);
-  #weightsSince: number | undefined;
+  #weights: { readonly since: number; readonly before: number } | undefined;
 
   start(name: string): void {
     hideExplanation(this.#error);
-    this.#weightsSince = undefined;
+    this.#weights = undefined;
     this.#report.hidden = false;
     this.#bytes.textContent = 'Starting';
     this.#showShare(0);
     this.#status.textContent = `Loading ${name}.`;
   }
 
-  progress({ phase, loaded, total }: LoadProgress): void {
+  progress({ phase, loaded, overall }: LoadProgress): void {
     switch (phase) {
-      // Small files, during which the bar waits: one that runs to its end three times tells nothing.
       case 'config':
       case 'tokenizer':
         this.#bytes.textContent = `Reading the ${phase}: ${formatBytes(loaded)}`;
         break;
       case 'weights':
-        this.#bytes.textContent = this.#weightsLine(loaded, total);
-        this.#showShare(total === undefined ? undefined : total === 0 ? 1 : loaded / total);
+        this.#bytes.textContent = this.#weightsLine(overall);
         break;
       case 'ready':
         this.#bytes.textContent = `Weights: ${formatBytes(loaded)}`;
-        this.#showShare(1);
         break;
     }
+    // Of the whole: a bar that runs to its end once a file tells nothing.
+    this.#showShare(overall.total === undefined ? undefined : share(overall.loaded, overall.total));
   }
 
   ready(name: string, { config, dtype, variant, threads }: EngineInfo): void {
@@ -77,10 +76,14 @@ export class LoadView {
     this.#status.textContent = 'The model is unloaded, and its memory free.';
   }
 
-  #weightsLine(loaded: number, total: number | undefined): string {
-    this.#weightsSince ??= performance.now();
-    const seconds = (performance.now() - this.#weightsSince) / 1000;
-    const of = total === undefined ? '' : ` of ${formatBytes(total)}`;
+  /** Of all their files. */
+  #weightsLine(overall: LoadProgress['overall']): string {
+    // What was read before is the config and the tokenizer.
+    this.#weights ??= { since: performance.now(), before: overall.loaded };
+    const { since, before } = this.#weights;
+    const seconds = (performance.now() - since) / 1000;
+    const loaded = Math.max(overall.loaded - before, 0);
+    const of = overall.total === undefined ? '' : ` of ${formatBytes(overall.total - before)}`;
     const rate = seconds > 0.5 ? `, ${formatBytes(loaded / seconds)}/s` : '';
     return `Weights: ${formatBytes(loaded)}${of}${rate}`;
   }
@@ -97,6 +100,10 @@ export class LoadView {
     this.#bar.value = percent;
     this.#percent.textContent = `${percent} %`;
   }
+}
+
+function share(part: number, whole: number): number {
+  return whole === 0 ? 1 : part / whole;
 }
 
 function count(value: number, noun: string): string {

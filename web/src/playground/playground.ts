@@ -95,17 +95,14 @@ export class Playground {
     const end = await this.#app.job({ errors: this.#errors }, async (engine, signal) => {
       begun = true;
       this.#run.start(options.seed);
+      let result: GenerateResult | undefined;
       try {
-        const result = await this.#stream(await begin(engine, signal));
-        await this.#cache.settle();
-        // Nothing of it is left in the engine.
-        if (options.cache !== 'block') this.#cache.showMemory(result.memory);
+        result = await this.#stream(await begin(engine, signal));
         this.#run.finished(result, options.maxTokens);
-      } catch (error) {
-        await this.#cache.settle();
-        throw error;
       } finally {
         this.#text.end();
+        // Of a run whose cache was not in the blocks, nothing is left in the engine.
+        await this.#cache.settle(options.cache === 'block' ? undefined : result?.memory);
         this.#offer(true);
       }
     });
