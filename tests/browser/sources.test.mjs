@@ -1,9 +1,11 @@
 // The site as it is deployed: where models come from, and what is left when they go.
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
+import { indexName, shardNames, writeShards } from '../support/shards.mjs';
 import { patience } from './support/chromium.mjs';
 import { deploySite } from './support/deployed.mjs';
 import { madeUpModel } from './support/models.mjs';
@@ -156,6 +158,43 @@ test('a load shows how far it is, and can be aborted', async () => {
     );
   } finally {
     await slow.close();
+  }
+});
+
+test('the bar of weights in several files goes up once', async () => {
+  const shards = await mkdtemp(join(tmpdir(), 'kvasm-shards-'));
+  try {
+    await writeShards(join(folder, 'model.safetensors'), shards);
+    const files = [
+      ...modelFiles.filter(name => name !== 'model.safetensors').map(name => join(folder, name)),
+      ...[indexName, ...shardNames].map(name => join(shards, name)),
+    ];
+    await onPage(async (demo, page) => {
+      await page.evaluate(() => {
+        const percent = document.getElementById('load-percent');
+        globalThis.shares = [];
+        new MutationObserver(() => globalThis.shares.push(percent.textContent)).observe(percent, {
+          childList: true,
+        });
+      });
+      await demo.chooseSource('files');
+      await page.setInputFiles('#model-files', files);
+      await demo.load();
+      const shares = (await page.evaluate(() => globalThis.shares)).map(text => parseInt(text, 10));
+      const known = shares.filter(share => !Number.isNaN(share));
+      assert.deepEqual(
+        known,
+        [...known].sort((a, b) => a - b),
+      );
+      assert.equal(known.at(-1), 100);
+      // Where the first of the two ends.
+      assert.ok(
+        known.some(share => share > 40 && share < 90),
+        known.join(),
+      );
+    });
+  } finally {
+    await rm(shards, { recursive: true });
   }
 });
 

@@ -1,5 +1,5 @@
 import { errorFor, InvalidArgumentError } from '../errors.js';
-import { chooseWeights, isGguf, type ModelFileName } from '../model-files.js';
+import { chooseWeights, isGguf, isIndex, type ModelFileName } from '../model-files.js';
 import {
   type BuildOptions,
   type CacheOptions,
@@ -192,7 +192,9 @@ function expectFiles(tracker: LoadTracker, folder: ModelFolder, model: ModelLoca
   const optional = [generationConfigName].filter(name => names.includes(name));
   const beside = isGguf(weights) ? [] : ['config.json', ...tokenizer, ...optional];
   const files = [...beside, weights];
-  tracker.expect(files.map(name => [name, folder.sizeOf(name)] as const));
+  const sizes = files.map(name => [name, folder.sizeOf(name)] as const);
+  // The index will tell which files there are besides.
+  tracker.expect(isIndex(weights) ? [...sizes, ['shards', undefined]] : sizes);
 }
 
 async function openFolder(
