@@ -216,22 +216,6 @@ TEST_F(OutputTest, DamagedWeightsMakeNoLogProbabilitiesB68) {
   EXPECT_EQ(echo->status().code(), StatusCode::kNonFinite);
 }
 
-// What the values of a prompt must be from its id `begin` on, by the uncached logits.
-std::vector<double> PromptValues(const std::vector<Logits>& logits, const Ids& ids,
-                                 size_t begin, size_t end, size_t n) {
-  std::vector<double> values;
-  for (size_t i = std::max<size_t>(begin, 1); i < end; ++i) {
-    std::vector<TokenLogProbability> top(n);
-    const Logits& row = logits[i - 1];
-    values.push_back(LogProbabilities(row.data(), row.size(), ids[i], top));
-    for (const TokenLogProbability& token : top) {
-      values.push_back(token.id);
-      values.push_back(token.value);
-    }
-  }
-  return values;
-}
-
 std::vector<double> ValuesOf(const Sequence& sequence) {
   return {sequence.values().begin(), sequence.values().end()};
 }
@@ -247,8 +231,8 @@ TEST_F(OutputTest, APromptsLogProbabilitiesComeBeforeItsFirstToken) {
         const int32_t first = NextToken(plain.get());
         const int32_t second = NextToken(plain.get());
         plain.reset();  // Leaves a prefix to be found.
-        const auto expected = PromptValues(
-            UncachedLogits(reference_->weights(), prompt), prompt, 0, size, 4);
+        const auto expected = PromptLogProbabilities(
+            UncachedLogits(reference_->weights(), prompt), prompt, 0, 4);
         auto sequence = std::move(*engine->StartSequence(
             prompt, {.cache = cache, .prompt_log_probabilities = 4}));
         EXPECT_EQ(NextToken(sequence.get()), first);
@@ -278,8 +262,8 @@ TEST_F(OutputTest, EachTurnHasTheLogProbabilitiesOfItsOwnPrompt) {
       const Ids ids(sequence->ids().begin(), sequence->ids().end());
       NextToken(sequence.get());
       EXPECT_EQ(ValuesOf(*sequence),
-                PromptValues(UncachedLogits(reference_->weights(), ids, window), ids,
-                             begin, ids.size(), 2));
+                PromptLogProbabilities(
+                    UncachedLogits(reference_->weights(), ids, window), ids, begin, 2));
     }
     ASSERT_TRUE(sequence->Append({}, {.prompt_log_probabilities = 2}).ok());
     NextToken(sequence.get());
@@ -312,7 +296,7 @@ TEST_F(OutputTest, APromptsLogProbabilitiesOutliveATightPool) {
     ASSERT_GE(sequences[i]->ids().size(), 40u) << sequences[i]->status().message();
     const auto logits = UncachedLogits(reference_->weights(), prompts[i]);
     EXPECT_EQ(ValuesOf(*sequences[i]),
-              PromptValues(logits, prompts[i], 0, prompts[i].size(), 1));
+              PromptLogProbabilities(logits, prompts[i], 0, 1));
   }
 }
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include "sampling/log_probabilities.h"
 
 namespace kvasm {
 namespace {
@@ -104,6 +107,22 @@ std::vector<Logits> UncachedLogits(const Gpt2Weights& weights,
       *BlockPool::Create(Gpt2::GeometryOf(weights.config, dtype), BlocksFor(n)));
   KvCache cache(&pool, n, window);
   return ForwardLogits(&model, &cache, ids, 0, n);
+}
+
+std::vector<double> PromptLogProbabilities(const std::vector<Logits>& logits,
+                                           const std::vector<int32_t>& ids,
+                                           size_t begin, size_t likeliest) {
+  std::vector<double> values;
+  std::vector<TokenLogProbability> top(likeliest);
+  for (size_t i = std::max<size_t>(begin, 1); i < ids.size(); ++i) {
+    const Logits& row = logits[i - 1];
+    values.push_back(LogProbabilities(row.data(), row.size(), ids[i], top));
+    for (const TokenLogProbability& token : top) {
+      values.push_back(token.id);
+      values.push_back(token.value);
+    }
+  }
+  return values;
 }
 
 std::vector<Logits> NaiveLogits(const Gpt2Config& c, const TestTensors& t,

@@ -55,6 +55,12 @@ std::vector<Logits> NaiveLogits(const Gpt2Config& config, const TestTensors& ten
                                 const std::vector<int32_t>& ids, size_t window,
                                 const NaiveAttentionProbe& probe = {});
 
+// What values() must be of a sequence whose prompt are the ids from `begin` on, with
+// the log-probabilities of the `likeliest`: by the logits after each of `ids`.
+std::vector<double> PromptLogProbabilities(const std::vector<Logits>& logits,
+                                           const std::vector<int32_t>& ids,
+                                           size_t begin, size_t likeliest);
+
 inline bool SameBits(const float* a, const Logits& b) {
   return std::memcmp(a, b.data(), b.size() * sizeof(float)) == 0;
 }

@@ -107,6 +107,9 @@ class World {
     size_t drawn = 0;
     bool draws_tokens = true;
     std::vector<std::pair<size_t, Logits>> observed;  // By the number of ids before.
+    // What the next token is to come with: the log-probabilities of the prompt from
+    // this id on, and of so many likeliest.
+    std::optional<std::pair<size_t, size_t>> scored;
   };
 
   void Fail(const std::string& what) {
@@ -136,6 +139,9 @@ class World {
       options.n_keep = Uniform(random, 0, options_.context_length / 2 - 1);
     }
     options.reuse_prefix = Uniform(random, 0, 5) != 0;
+    if (Uniform(random, 0, 3) == 0) {
+      options.prompt_log_probabilities = Uniform(random, 0, 2);
+    }
     if (options.cache == CacheStrategy::kBlock && Uniform(random, 0, 5) == 0) {
       options.output =
           Uniform(random, 0, 1) == 0 ? Output::kAllLogits : Output::kLastLogits;
@@ -154,7 +160,11 @@ class World {
       auto sequence = engine_->StartSequence(Prompt(o), options);
       if (sequence.ok()) {
         Add(std::move(*sequence));
-        players_.back().draws_tokens = options.output == Output::kTokens;
+        Player& added = players_.back();
+        added.draws_tokens = options.output == Output::kTokens;
+        if (added.draws_tokens && options.prompt_log_probabilities) {
+          added.scored.emplace(0, *options.prompt_log_probabilities);
+        }
       } else if (sequence.status().code() != StatusCode::kOutOfMemory) {
         Fail("start: " + sequence.status().message());
       }
@@ -182,6 +192,7 @@ class World {
         if (!sequence->Truncate(o.amount % (sequence->ids().size() + 1)).ok()) {
           Fail("truncate refused");
         }
+        player.scored.reset();
         Resync(player);
         break;
       case Operation::Kind::kAppend: {
@@ -192,7 +203,12 @@ class World {
         options.output = Output::kTokens;
         const Status status = sequence->Append(
             RandomIds(random, o.amount % 20, engine_->config().vocab_size), options);
-        if (status.ok()) Resync(player);
+        if (!status.ok()) break;
+        player.scored.reset();
+        if (options.prompt_log_probabilities) {
+          player.scored.emplace(player.ids.size(), *options.prompt_log_probabilities);
+        }
+        Resync(player);
         break;
       }
       case Operation::Kind::kRedraw: {
@@ -261,6 +277,19 @@ class World {
     player.observed.clear();
   }
 
+  // What a sequence tells of its prompt with the first token after it.
+  void VerifyValues(Player& player) {
+    const auto expected = PromptLogProbabilities(
+        UncachedLogits(reference_->weights(), player.ids, engine_->options().window,
+                       options_.kv_dtype),
+        player.ids, player.scored->first, player.scored->second);
+    const auto values = player.sequence->values();
+    if (!std::equal(values.begin(), values.end(), expected.begin(), expected.end())) {
+      Fail("other log-probabilities of a prompt");
+    }
+    player.scored.reset();
+  }
+
   bool HasWork(const Player& player) const {
     return player.sequence->status().ok() && player.sequence->remaining() > 0;
   }
@@ -290,6 +319,7 @@ class World {
             sequence->computed() - sequence->logits_count() + i + 1,
             Logits(logits, logits + engine_->config().vocab_size));
       }
+      if (drawn > 0 && player.scored) VerifyValues(player);
       if (drawn > 0) player.ids.push_back(event.token);
       if (drawn > 0 || event.kind == StepEvent::Kind::kDone) ++player.drawn;
     }

@@ -50,6 +50,7 @@ const options = fc.record({
   shift: fc.boolean(),
   keep: fc.nat(34),
   reusePrefix: fc.boolean(),
+  promptLogprobs: fc.constantFrom(-1, 0, 2),
 });
 const operation = fc.oneof(
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('step'), count: fc.nat(11) }) },
