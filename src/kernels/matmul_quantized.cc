@@ -6,7 +6,6 @@ namespace kvasm {
 namespace {
 
 constexpr size_t kVectors = kPanel / 4;
-constexpr size_t kQuads = kQuantGroup / 4;
 
 // [4] bfloat16
 HWY_INLINE Float4Vec LoadScales(const uint8_t* scales) {
@@ -33,7 +32,19 @@ template <WeightDtype kDtype>
 inline constexpr size_t kScalesOffset =
     kDtype == WeightDtype::kQ8 ? kQ8ScalesOffset : kQ4ScalesOffset;
 
+// The weights of two quads of inputs, and of all of a group's.
+template <WeightDtype kDtype>
+inline constexpr size_t kTwoQuadsBytes = (kDtype == WeightDtype::kQ8 ? 2 : 1) * kVectors
+                                         * 16;
+template <WeightDtype kDtype>
+inline constexpr size_t kProductBytes = kQuantGroup / 8 * kTwoQuadsBytes<kDtype>;
+
 // Vectors first .. first + kCount - 1 of a panel, for kRows rows from `row` on.
+//
+// The inner loop has few loads, and pointers that move on: V8 puts all loads of a
+// loop's body before its arithmetic, so that an unrolled one overflows the 16 registers
+// of x86. Measured in wasm by kPairs, one row, 10^9 products a second for kQ8 / kQ4: 36
+// / 43, against 26 / 33 for the loop over indices that the compiler unrolled.
 template <WeightDtype kDtype, DotMode kMode, size_t kRows, size_t kCount>
 HWY_INLINE void Tile(const QuantizedRows& x, size_t row, size_t groups,
                      const uint8_t* HWY_RESTRICT panel, size_t first,
@@ -41,11 +52,11 @@ HWY_INLINE void Tile(const QuantizedRows& x, size_t row, size_t groups,
                      size_t out_stride) {
   constexpr bool kQ8 = kDtype == WeightDtype::kQ8;
   Float4Vec total[kRows][kCount];
-  const DotInput* inputs[kRows];
+  const DotInput* rows[kRows];
   const float* scales[kRows];
   const int32_t* corrections[kRows];
   for (size_t r = 0; r < kRows; ++r) {
-    inputs[r] = x.Values(row + r);
+    rows[r] = x.Values(row + r);
     scales[r] = x.Scales(row + r);
     corrections[r] = x.Corrections(row + r);
     for (size_t v = 0; v < kCount; ++v) total[r][v] = hn::Zero(kFloat4Tag);
@@ -56,27 +67,31 @@ HWY_INLINE void Tile(const QuantizedRows& x, size_t row, size_t groups,
     for (size_t r = 0; r < kRows; ++r) {
       for (size_t v = 0; v < kCount; ++v) sum[r][v] = ZeroSum();
     }
-    for (size_t quad = 0; quad < kQuads; quad += kQ8 ? 1 : 2) {
-      DotInputs even[kRows];
-      DotInputs odd[kRows];
-      for (size_t r = 0; r < kRows; ++r) {
-        even[r] = LoadInputs(inputs[r] + g * kQuantGroup + quad * 4);
-        if (!kQ8) odd[r] = LoadInputs(inputs[r] + g * kQuantGroup + quad * 4 + 4);
-      }
+    const uint8_t* w = group + first * 16;
+    const uint8_t* w_end = w + kProductBytes<kDtype>;
+    const DotInput* inputs[kRows];
+    for (size_t r = 0; r < kRows; ++r) inputs[r] = rows[r] + g * kQuantGroup;
+#if HWY_COMPILER_CLANG
+#pragma clang loop unroll(disable)
+#endif
+    for (; w != w_end; w += kTwoQuadsBytes<kDtype>) {
+      DotWeights even[kCount];
+      DotWeights odd[kCount];
       for (size_t v = 0; v < kCount; ++v) {
         if constexpr (kQ8) {
-          const DotWeights w = LoadQ8(group + (quad * kVectors + first + v) * 16);
-          for (size_t r = 0; r < kRows; ++r) {
-            sum[r][v] = AddProducts<kMode, true>(sum[r][v], w, even[r]);
-          }
+          even[v] = LoadQ8(w + v * 16);
+          odd[v] = LoadQ8(w + (kVectors + v) * 16);
         } else {
-          DotWeights w_even;
-          DotWeights w_odd;
-          LoadQ4(group + (quad / 2 * kVectors + first + v) * 16, &w_even, &w_odd);
-          for (size_t r = 0; r < kRows; ++r) {
-            sum[r][v] = AddProducts<kMode, false>(sum[r][v], w_even, even[r]);
-            sum[r][v] = AddProducts<kMode, false>(sum[r][v], w_odd, odd[r]);
-          }
+          LoadQ4(w + v * 16, &even[v], &odd[v]);
+        }
+      }
+      for (size_t r = 0; r < kRows; ++r) {
+        const DotInputs x_even = LoadInputs(inputs[r]);
+        const DotInputs x_odd = LoadInputs(inputs[r] + 4);
+        inputs[r] += 8;
+        for (size_t v = 0; v < kCount; ++v) {
+          sum[r][v] = AddProducts<kMode, kQ8>(sum[r][v], even[v], x_even);
+          sum[r][v] = AddProducts<kMode, kQ8>(sum[r][v], odd[v], x_odd);
         }
       }
     }
@@ -125,9 +140,14 @@ HWY_INLINE void Rows(const MatMulInput& x, size_t* row, size_t groups,
   }
 }
 
-// Measured in wasm at GPT-2's shapes, 48 rows, in 10^9 products a second for kQ8 / kQ4
-// by kPairs: tiles of 2 rows x 2 vectors 22 / 31, 2 x 4 29 / 36, 3 x 4 39 / 47, 4 x 2
-// 39 / 45, 6 x 2 35 / 42.
+// Measured in wasm at GPT-2's shapes, 60 rows, in 10^9 products a second for kQ8 / kQ4
+// by kPairs: tiles of 2 rows x 2 vectors 39 / 48, 2 x 4 40 / 49, 3 x 4 39 / 51, 4 x 2
+// 39 / 47; without relaxed SIMD 25 / 23, 22 / 24, 24 / 24, 25 / 25. Weights of 7 bits,
+// whose products could be added up by fours in 16 bits, would give 44.
+template <WeightDtype kDtype>
+inline constexpr bool kFourRows = kDtype == WeightDtype::kQ8 ||
+                                  sizeof(DotSum) > sizeof(Int4Vec);
+
 template <WeightDtype kDtype, DotMode kMode>
 void Panels(const MatMulInput& x, const PackedMatrix& w, size_t begin, size_t end,
             const float* bias, float* out, size_t out_stride) {
@@ -137,8 +157,10 @@ void Panels(const MatMulInput& x, const PackedMatrix& w, size_t begin, size_t en
     const float* panel_bias = bias ? bias + p * kPanel : nullptr;
     float* panel_out = out + p * kPanel;
     size_t row = 0;
-    Rows<kDtype, kMode, 4, 2>(x, &row, groups, panel, panel_bias, panel_out,
-                              out_stride);
+    if constexpr (kFourRows<kDtype>) {
+      Rows<kDtype, kMode, 4, 2>(x, &row, groups, panel, panel_bias, panel_out,
+                                out_stride);
+    }
     Rows<kDtype, kMode, 3, 4>(x, &row, groups, panel, panel_bias, panel_out,
                               out_stride);
     Rows<kDtype, kMode, 2, 4>(x, &row, groups, panel, panel_bias, panel_out,
