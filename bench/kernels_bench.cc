@@ -19,6 +19,7 @@
 #include "kernels/matmul.h"
 #include "kernels/matrix_writer.h"
 #include "kernels/packed_matrix.h"
+#include "kernels/softmax.h"
 
 namespace kvasm {
 namespace {

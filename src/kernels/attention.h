@@ -11,18 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/key_range.h"
 #include "kernels/kv_layout.h"
 
 namespace kvasm {
-
-// The positions begin <= j < end that a query sees. Never empty.
-struct KeyRange {
-  size_t begin;
-  size_t end;
-
-  size_t first_block() const { return begin / kBlockTokens; }
-  size_t end_block() const { return (end + kBlockTokens - 1) / kBlockTokens; }
-};
 
 // A head's keys, or values, over the blocks of a sequence.
 struct KvHead {
@@ -42,20 +34,27 @@ struct KvHead {
 void AttentionScores(const float* q, const KvHead& keys, KeyRange range, float scale,
                      float* scores);
 
-// Turns the scores of `range` into probabilities, in place; invisible positions of the
-// first and the last block become 0.
-void Softmax(KeyRange range, float* scores);
-
 // out[d] = sum over j in range of probabilities[j] * v_j[d].
 // out [head_dim]
 void AttentionValues(const float* probabilities, const KvHead& values, KeyRange range,
                      float* out);
 
-// The twins: the first and the last agree with the kernel to the bit, Softmax works in
-// double.
+// The same for two queries of one sequence, which share the loads of keys and values;
+// the bits are those of one after the other. Blocks that one of them sees exist.
+// q             [2] rows of [head_dim]
+// scores        [2] rows of [16 * end_block], the larger one
+// probabilities [2] rows, as Softmax leaves the scores
+// out           [2] rows of [head_dim]
+void AttentionScoresOfTwo(const float* q, size_t q_stride, const KvHead& keys,
+                          const KeyRange (&ranges)[2], float scale, float* scores,
+                          size_t scores_stride);
+void AttentionValuesOfTwo(const float* probabilities, size_t p_stride,
+                          const KvHead& values, const KeyRange (&ranges)[2], float* out,
+                          size_t out_stride);
+
+// The twins, which agree with the kernels to the bit.
 void NaiveAttentionScores(const float* q, const KvHead& keys, KeyRange range,
                           float scale, float* scores);
-void NaiveSoftmax(KeyRange range, float* scores);
 void NaiveAttentionValues(const float* probabilities, const KvHead& values,
                           KeyRange range, float* out);
 

@@ -2,9 +2,8 @@
 
 #include <cmath>
 
+#include "kernels/exp.h"
 #include "kernels/simd.h"
-// After simd.h, which selects static dispatch.
-#include "hwy/contrib/math/math-inl.h"
 
 namespace kvasm {
 namespace {
@@ -16,16 +15,15 @@ constexpr float kCubic = 0.044715f;
 
 void GeluNew(float* x, size_t n) {
   // (1 + tanh u) / 2 = 1 / (1 + exp(-2u)): one exponential instead of a tanh, and no
-  // cancellation where tanh u is near -1. hn::Exp is infinite from 89 on, which gives
-  // the right 0, but wraps round beyond 177: hence the bound.
+  // cancellation where tanh u is near -1.
   const FloatVec one = hn::Set(kFloatTag, 1.0f);
   const FloatVec linear = hn::Set(kFloatTag, -2.0f * kSqrt2OverPi);
-  const FloatVec largest = hn::Set(kFloatTag, 128.0f);
+  const FloatVec largest = hn::Set(kFloatTag, kLargestExp);
   const FloatVec cubic = hn::Set(kFloatTag, -2.0f * kSqrt2OverPi * kCubic);
   for (size_t i = 0; i < n; i += kLanes) {
     const FloatVec v = hn::Load(kFloatTag, x + i);
     const FloatVec minus_2u = hn::Mul(v, MultiplyAdd(hn::Mul(v, v), cubic, linear));
-    const FloatVec e = hn::Exp(kFloatTag, hn::Min(minus_2u, largest));
+    const FloatVec e = Exp(hn::Min(minus_2u, largest));
     hn::Store(hn::Div(v, hn::Add(one, e)), kFloatTag, x + i);
   }
 }

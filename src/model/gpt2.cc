@@ -10,8 +10,15 @@
 #include "kernels/elementwise.h"
 #include "kernels/layer_norm.h"
 #include "kernels/matmul.h"
+#include "kernels/softmax.h"
 
 namespace kvasm {
+namespace {
+
+// Rows of one sequence whose attention is computed together, at the most.
+constexpr size_t kRowsAtOnce = 2;
+
+}  // namespace
 
 KvGeometry Gpt2::GeometryOf(const Gpt2Config& config, KvDtype dtype) {
   return {config.n_layer, config.n_kv_head, config.head_dim(), dtype};
@@ -41,7 +48,8 @@ StatusOr<Gpt2> Gpt2::Create(const Gpt2Weights* weights, size_t max_rows,
     if (!quantized.ok()) return quantized.status();
     model.quantized_ = std::move(*quantized);
   }
-  KVASM_RETURN_IF_ERROR(allocate(c.n_head, c.n_positions, &model.scores_));
+  KVASM_RETURN_IF_ERROR(
+      allocate(c.n_head * kRowsAtOnce, c.n_positions, &model.scores_));
   KVASM_RETURN_IF_ERROR(allocate(max_logit_rows, c.vocab_size, &model.logits_));
   return model;
 }
@@ -82,19 +90,33 @@ void Gpt2::Normalize(const float* x, size_t rows, const LayerNormWeights& w) {
   });
 }
 
-void Gpt2::AttendHead(size_t layer, size_t head, size_t row, const BatchRow& batch_row,
-                      float* scores) {
+void Gpt2::AttendHead(size_t layer, size_t head, std::span<const BatchRow> rows,
+                      size_t first, float* scores) {
   const Gpt2Config& c = config();
   const size_t head_dim = c.head_dim();
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
-  const float* q = qkv_.data() + row * PaddedSize(c.n_qkv()) + head * head_dim;
-  float* out = attended_.data() + row * PaddedSize(c.n_embd) + head * head_dim;
-  const KvCache& cache = *batch_row.cache;
-  const KeyRange range = cache.Visible(batch_row.position);
+  const size_t q_stride = PaddedSize(c.n_qkv());
+  const size_t scores_stride = PaddedSize(c.n_positions);
+  const size_t out_stride = PaddedSize(c.n_embd);
+  const float* q = qkv_.data() + first * q_stride + head * head_dim;
+  float* out = attended_.data() + first * out_stride + head * head_dim;
+  const KvCache& cache = *rows[0].cache;
   const size_t kv_head = head * c.n_kv_head / c.n_head;
-  AttentionScores(q, cache.Keys(layer, kv_head), range, scale, scores);
-  Softmax(range, scores);
-  AttentionValues(scores, cache.Values(layer, kv_head), range, out);
+  const KvHead keys = cache.Keys(layer, kv_head);
+  const KvHead values = cache.Values(layer, kv_head);
+  if (rows.size() == 1) {
+    const KeyRange range = cache.Visible(rows[0].position);
+    AttentionScores(q, keys, range, scale, scores);
+    Softmax(range, scores);
+    AttentionValues(scores, values, range, out);
+    return;
+  }
+  const KeyRange ranges[2] = {cache.Visible(rows[0].position),
+                              cache.Visible(rows[1].position)};
+  AttentionScoresOfTwo(q, q_stride, keys, ranges, scale, scores, scores_stride);
+  Softmax(ranges[0], scores);
+  Softmax(ranges[1], scores + scores_stride);
+  AttentionValuesOfTwo(scores, scores_stride, values, ranges, out, out_stride);
 }
 
 void Gpt2::Attend(size_t layer, std::span<const BatchRow> rows,
@@ -106,15 +128,19 @@ void Gpt2::Attend(size_t layer, std::span<const BatchRow> rows,
     rows[r].cache->Store(layer, rows[r].position, keys,
                          keys + c.n_kv_head * c.head_dim());
   }
+  const size_t scores_stride = PaddedSize(c.n_positions);
   // Heads outside: the keys and values of one stay in a thread's cache for all rows.
   const auto attend = [&](size_t head) {
-    float* scores = scores_.data() + head * PaddedSize(c.n_positions);
-    for (size_t r = 0; r < rows.size(); ++r) {
-      AttendHead(layer, head, r, rows[r], scores);
-      if (observer) {
-        observer->OnAttention(layer, head, r, scores,
-                              rows[r].cache->Visible(rows[r].position));
+    float* scores = scores_.data() + head * kRowsAtOnce * scores_stride;
+    for (size_t r = 0; r < rows.size();) {
+      const bool two = r + 1 < rows.size() && rows[r + 1].cache == rows[r].cache;
+      const size_t count = two ? 2 : 1;
+      AttendHead(layer, head, rows.subspan(r, count), r, scores);
+      for (size_t i = 0; observer != nullptr && i < count; ++i) {
+        observer->OnAttention(layer, head, r + i, scores + i * scores_stride,
+                              rows[r + i].cache->Visible(rows[r + i].position));
       }
+      r += count;
     }
   };
   if (observer != nullptr) {

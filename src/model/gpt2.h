@@ -82,9 +82,10 @@ class Gpt2 {
                 float* out);
   void Normalize(const float* x, size_t rows, const LayerNormWeights& w);
   void Attend(size_t layer, std::span<const BatchRow> rows, ForwardObserver* observer);
-  // One query head for one row.
-  void AttendHead(size_t layer, size_t head, size_t row, const BatchRow& batch_row,
-                  float* scores);
+  // One query head for one or two rows of a sequence, of which `first` is the first.
+  // scores: [rows.size(), PaddedSize(n_positions)]
+  void AttendHead(size_t layer, size_t head, std::span<const BatchRow> rows,
+                  size_t first, float* scores);
   void ComputeLogits(std::span<const size_t> logit_rows, ForwardObserver* observer);
 
   const Gpt2Weights* weights_ = nullptr;
@@ -99,7 +100,7 @@ class Gpt2 {
   AlignedBuffer<float> hidden_;     // n_inner
   AlignedBuffer<float> projected_;  // n_embd
   QuantizedRows quantized_;         // the input of a product with quantised weights
-  AlignedBuffer<float> scores_;     // [n_head, PaddedSize(n_positions)]
+  AlignedBuffer<float> scores_;     // [n_head, 2, PaddedSize(n_positions)]
   AlignedBuffer<float> logits_;     // [max_logit_rows, PaddedSize(vocab_size)]
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/aligned_buffer.h"
 #include "cache/block_pool.h"
+#include "kernels/softmax.h"
 #include "random_model.h"
 
 namespace kvasm {
@@ -77,6 +78,46 @@ TEST_P(AttentionTest, ScoresAndValuesAgreeWithTheirTwinsToTheBitForAnyRange) {
       NaiveAttentionValues(scores.data(), values(), range, naive_out.data());
       ASSERT_EQ(0,
                 std::memcmp(out.data(), naive_out.data(), head_dim_ * sizeof(float)));
+    }
+  }
+}
+
+TEST_P(AttentionTest, TwoQueriesTogetherHaveTheBitsThatEachHasAlone) {
+  constexpr size_t kTokens = 53;
+  constexpr size_t kStride = 64;
+  Fill(kTokens);
+  const std::vector<float> q = RandomFloats(random_, 2 * head_dim_);
+  std::uniform_int_distribution<size_t> begins(0, kTokens - 1);
+  for (int turn = 0; turn < 200; ++turn) {
+    KeyRange ranges[2];
+    for (KeyRange& range : ranges) {
+      range.begin = begins(random_);
+      range.end =
+          std::uniform_int_distribution<size_t>(range.begin + 1, kTokens)(random_);
+    }
+    // As in a prompt, half of the time: the second sees a token more, or has dropped
+    // one.
+    if (turn % 2 == 0) ranges[1] = {ranges[0].begin, ranges[0].end};
+    if (turn % 4 == 0) ranges[0].end = std::max(ranges[0].begin + 1, ranges[0].end - 1);
+    AlignedBuffer<float> two =
+        std::move(*AlignedBuffer<float>::Create(2 * kStride, ""));
+    AlignedBuffer<float> one = std::move(*AlignedBuffer<float>::Create(kStride, ""));
+    std::vector<float> out_of_two(2 * head_dim_), out(head_dim_);
+    AttentionScoresOfTwo(q.data(), head_dim_, keys(), ranges, 0.25f, two.data(),
+                         kStride);
+    for (size_t r = 0; r < 2; ++r) Softmax(ranges[r], two.data() + r * kStride);
+    AttentionValuesOfTwo(two.data(), kStride, values(), ranges, out_of_two.data(),
+                         head_dim_);
+    for (size_t r = 0; r < 2; ++r) {
+      const KeyRange range = ranges[r];
+      AttentionScores(q.data() + r * head_dim_, keys(), range, 0.25f, one.data());
+      Softmax(range, one.data());
+      ASSERT_EQ(0, std::memcmp(two.data() + r * kStride + range.begin,
+                               one.data() + range.begin,
+                               (range.end - range.begin) * sizeof(float)));
+      AttentionValues(one.data(), values(), range, out.data());
+      ASSERT_EQ(0, std::memcmp(out_of_two.data() + r * head_dim_, out.data(),
+                               head_dim_ * sizeof(float)));
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "base/aligned_buffer.h"
 #include "kernels/elementwise.h"
+#include "kernels/exp.h"
 #include "kernels/layer_norm.h"
 #include "random_model.h"
 
@@ -43,6 +44,24 @@ TEST(LayerNormTest, AgreesWithDoublePrecision) {
       }
     }
   }
+}
+
+float ExpOf(float x) { return hn::GetLane(Exp(hn::Set(kFloatTag, x))); }
+
+TEST(ExpTest, IsWithinTwoUnitsInTheLastPlace) {
+  for (float x = -87.0f; x < 88.3f; x += 0.0007f) {
+    const double expected = std::exp(static_cast<double>(x));
+    const double unit = std::ldexp(1.0, std::ilogb(expected) - 23);
+    ASSERT_NEAR(ExpOf(x), expected, 2 * unit) << x;
+  }
+}
+
+TEST(ExpTest, EndsInZeroAndInfinityAndKeepsNaN) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(ExpOf(0.0f), 1.0f);
+  for (const float x : {-87.1f, -126.0f, -1e30f, -kInfinity}) EXPECT_EQ(ExpOf(x), 0.0f);
+  for (const float x : {88.8f, kLargestExp}) EXPECT_EQ(ExpOf(x), kInfinity);
+  EXPECT_TRUE(std::isnan(ExpOf(std::numeric_limits<float>::quiet_NaN())));
 }
 
 TEST(GeluNewTest, IsTheTanhFormB79) {
