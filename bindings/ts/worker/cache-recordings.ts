@@ -53,7 +53,8 @@ export class CacheRecordings {
   record(): void {
     if (this.#recordings.size === 0) return;
     const view = this.#engine.cacheView();
-    if (this.#last && isSame(view, this.#last)) return;
+    const last = this.#last;
+    if (last?.length === view.length && last.every((number, i) => number === view[i])) return;
     // A copy, in memory that is this Worker's alone.
     this.#last = view.slice();
     for (const recording of this.#recordings.values()) recording.add(this.#last);
@@ -69,10 +70,4 @@ export class CacheRecordings {
     this.#recordings.delete(id);
     if (this.#recordings.size === 0) this.#last = undefined;
   }
-}
-
-function isSame(one: Int32Array, other: Int32Array): boolean {
-  if (one.length !== other.length) return false;
-  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
-  return true;
 }

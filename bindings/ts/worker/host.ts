@@ -190,11 +190,8 @@ class Host {
       });
       void model.died.then(reason => this.#crash(`a thread died: ${reason}`));
       const recordings = new CacheRecordings(model.engine);
-      const scheduler = new Scheduler(model, {
-        post: this.#post,
-        onChange: () => recordings.record(),
-        onCrash: this.#crash,
-      });
+      const record = () => this.#guard(undefined, () => recordings.record());
+      const scheduler = new Scheduler(model, this.#post, record, this.#crash);
       this.#loaded = { model, scheduler, sessions: new Sessions(model, scheduler), recordings };
       this.#post({ type: 'answer', id, answer: model.info });
     } catch (error) {

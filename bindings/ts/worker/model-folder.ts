@@ -44,8 +44,7 @@ export async function openModelFolder(
     case 'files': {
       const { files } = location;
       const where = 'The list of files';
-      const open = (name: string) => openGiven(name, files[name], context);
-      return { ...listed(where, Object.keys(files), open), sizeOf: name => sizeOf(files[name]) };
+      return listed(where, Object.keys(files), name => openGiven(name, files[name], context));
     }
   }
 }
@@ -95,19 +94,6 @@ function listed(
   const find = async (name: string) =>
     names.includes(name) ? open(name) : { label: name, missing: `not in ${where}` };
   return { where, names, sizeOf: () => undefined, find };
-}
-
-function sizeOf(file: FileLocation | undefined): number | undefined {
-  switch (file?.kind) {
-    case 'blob':
-      return file.blob.size;
-    case 'bytes':
-      return file.bytes.length;
-    case 'stream':
-      return file.size;
-    default:
-      return undefined;
-  }
 }
 
 async function openGiven(

@@ -31,15 +31,6 @@ export interface JobHost {
   own(sequence: number): void;
 }
 
-/** Whom a scheduler tells what. */
-export interface SchedulerListener {
-  readonly post: JobHost['post'];
-  /** The cache may have changed. What this throws comes from WebAssembly. */
-  readonly onChange: () => void;
-  /** Told of what WebAssembly threw; the scheduler is then closed. */
-  readonly onCrash: (error: unknown) => void;
-}
-
 /** Steps the engine while there is a job to move on, and lets messages in between. */
 export class Scheduler {
   readonly #model: LoadedModel;
@@ -53,7 +44,16 @@ export class Scheduler {
   #stepping = false;
   #closed = false;
 
-  constructor(model: LoadedModel, { post, onChange, onCrash }: SchedulerListener) {
+  /**
+   * @param onChange Told when the cache may have changed.
+   * @param onCrash Told of what WebAssembly threw; the scheduler is then closed.
+   */
+  constructor(
+    model: LoadedModel,
+    post: JobHost['post'],
+    onChange: () => void,
+    onCrash: (error: unknown) => void,
+  ) {
     this.#model = model;
     this.#post = post;
     this.#onChange = onChange;
@@ -117,6 +117,7 @@ export class Scheduler {
     await this.#turns.next();
     while (!this.#closed && this.#hasWork()) {
       this.#step();
+      this.#onChange();
       await this.#turns.next();
     }
     this.#stepping = false;
@@ -134,22 +135,11 @@ export class Scheduler {
     }
     const time = { from, to: performance.now() };
     // Before any sequence gives back what it held.
-    this.#tellOfChange();
+    this.#onChange();
     if (events.length === 0) this.#failStalled();
-    const jobs = this.#jobs.size;
     for (let at = 0; at < events.length && !this.#closed; at += 3) {
       const [sequence = 0, kind = 0, token = 0] = events.subarray(at, at + 3);
       this.#dispatch(sequence, kind, token, time);
-    }
-    if (this.#jobs.size < jobs) this.#tellOfChange();
-  }
-
-  #tellOfChange(): void {
-    if (this.#closed) return;
-    try {
-      this.#onChange();
-    } catch (error) {
-      this.#crash(error);
     }
   }
 
