@@ -3,6 +3,9 @@ import { FramePainter } from '../lib/frame.ts';
 import { type CacheEvent, cacheEvents } from './cache-events.ts';
 import { describeEvents } from './describe-event.ts';
 
+// Every second paint of a text: the blocks are looked at, and not read.
+const leastInterval = 90;
+
 /** The cache at one moment, and what has happened since the moment before. */
 export class CacheMoment {
   readonly view: CacheView;
@@ -33,6 +36,7 @@ export class CacheWatch {
   #recording: Promise<CacheRecording> | undefined;
   #last: CacheMoment | undefined;
   #asking = false;
+  #notBefore = 0;
 
   /** @param recording One that has begun. */
   constructor(engine: Engine, onMoment: (moment: CacheMoment) => void, recording?: CacheRecording) {
@@ -58,7 +62,7 @@ export class CacheWatch {
     );
   }
 
-  /** Something may have happened. Called for each token; looks as often as there are frames, and only while it records. */
+  /** Something may have happened. Called for each token; looks ten times a second at the most, and only while it records. */
   poll(): void {
     this.#asker.request();
   }
@@ -70,6 +74,12 @@ export class CacheWatch {
 
   async #ask(): Promise<void> {
     if (this.#asking || !this.#recording) return;
+    const now = performance.now();
+    if (now < this.#notBefore) {
+      this.#asker.request();
+      return;
+    }
+    this.#notBefore = now + leastInterval;
     this.#asking = true;
     await this.#look();
     this.#asking = false;
