@@ -1,6 +1,6 @@
 """Writes the model card: results, loss curve and unselected samples.
 
-    python3 scripts/train-demo/card.py --run long
+    python3 scripts/train-demo/card.py --run longer
 
 Measures what it prints: the bits per byte are those of the exported F16 weights
 in models/fairy-tale, computed again, and the samples are those of seeds 1-10.
@@ -13,6 +13,7 @@ import csv
 import json
 import math
 import pathlib
+from typing import NamedTuple
 
 import torch
 
@@ -58,15 +59,54 @@ def quote(texts: list[str]) -> str:
     return "\n\n".join(f"**Seed {seed}**\n\n{text}" for seed, text in enumerate(texts, 1))
 
 
-def card(run: dict, log: list[dict[str, str]], data: data_module.Data, params: model.Params,
-         config: model.Config, size: int, baseline: float) -> str:
+class Run(NamedTuple):
+    """A training run: train.py's options, and what its log says of the curve and of the end."""
+
+    args: dict
+    curve: list[dict[str, str]]  # of every fourth held-out document
+    last: dict[str, str]         # of all of them
+
+
+def runs_up_to(name: str) -> list[Run]:
+    """A run and those that it went on from (--init), the first one first."""
+    args = json.loads((export.RECORDS / f"{name}.json").read_text())
+    with (export.RECORDS / f"{name}.csv").open(newline="") as file:
+        *curve, last = csv.DictReader(file)
+    before = runs_up_to(args["init"]) if args.get("init") else []
+    return [*before, Run(args, curve, last)]
+
+
+def method(runs: list[Run]) -> str:
+    """A table of the runs."""
+    rows = ["| Steps | Epochs | Minutes | Peak rates, Muon and AdamW | Dropout, until this part of the "
+            "time | Begins with |", "|---|---|---|---|---|---|"]
+    for number, (args, _, last) in enumerate(runs):
+        begin = "random weights" if number == 0 else "the weights of the run above"
+        rows.append(f"| {int(last['step']):,} | {float(last['epochs']):.1f} | "
+                    f"{float(last['seconds']) / 60:.0f} | {args['hidden_lr']}, {args['lr']} | "
+                    f"{args['dropout']}, {float(args['dropout_until']):.0%} | {begin} |")
+    return "\n".join(rows)
+
+
+def curve_of(runs: list[Run]) -> tuple[list[float], list[float], list[float]]:
+    """Epochs over all runs, held-out bits per byte, and training nats per token."""
+    epochs, held, trained, before = [], [], [], 0.0
+    for run in runs:
+        epochs += [before + float(row["epochs"]) for row in run.curve]
+        held += [float(row["held_bits_per_byte"]) for row in run.curve]
+        trained += [float(row["train_nats"]) for row in run.curve]
+        before += float(run.last["epochs"])
+    return epochs, held, trained
+
+
+def card(runs: list[Run], data: data_module.Data, params: model.Params, config: model.Config,
+         size: int, baseline: float) -> str:
     """The text of the card."""
     bits = evaluate.bits_per_byte(params, config, data)
-    last = log[-1]
+    run = runs[-1].args
     per_token = data.held_bytes() / sum(len(ids) for ids in data.held_ids)
     ngram_perplexity = 2 ** (baseline * per_token)
     books = "\n".join(f"- {BOOKS[book]}" for book in sorted(BOOKS))
-    batch = int(run["batch_tokens"])
     return f"""---
 language: en
 license: mit
@@ -113,14 +153,15 @@ story do.
 
 ## Method
 
-{int(last["step"]):,} steps of {batch:,} tokens ({float(last["epochs"]):.1f} epochs) in
-{float(last["seconds"]) / 60:.0f} minutes on two shared CPU cores. Muon for the hidden matrices
-(rate {run["hidden_lr"]}), AdamW for the rest (rate {run["lr"]}), weight decay {run["decay"]},
-dropout {run["dropout"]} on the embeddings and on each half-block's output until
-{float(run["dropout_until"]):.0%} of the time, a short warm-up, then a linear decay to 0.
-Windows of 256 tokens at random positions until {float(run["long_from"]):.0%} of the time, then of
-512. The weights are the last ones; their exponential average (factor {run["ema"]} a step), which
-the log and the curve follow, ended slightly worse.
+On two shared CPU cores, in steps of {int(run["batch_tokens"]):,} tokens:
+
+{method(runs)}
+
+Muon for the hidden matrices, AdamW for the rest, weight decay {run["decay"]}, dropout on the
+embeddings and on each half-block's output; a short warm-up, then a linear decay to 0. Windows of
+256 tokens at random positions until {float(run["long_from"]):.0%} of a run's time, then of 512.
+The weights are the exponential average of the last ones (factor {run["ema"]} a step), which the log
+and the curve follow, too.
 Products in bf16, sums and weights in f32. `scripts/train-demo/README.md` has the commands and what
 else was tried.
 
@@ -160,7 +201,7 @@ themselves are not in this repository.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", default="long")
+    parser.add_argument("--run", default="longer")
     parser.add_argument("--corpora", type=pathlib.Path, default=data_module.DEFAULT_CORPORA)
     parser.add_argument("--model", type=pathlib.Path,
                         default=data_module.ROOT / "models/fairy-tale")
@@ -168,18 +209,13 @@ def main() -> None:
     torch.set_num_threads(2)
     params, config = export.load_model(args.model)
     data = data_module.load(args.corpora, config.vocab_size)
-    folder = data_module.BUILD / args.run
-    run = json.loads((folder / "args.json").read_text())
-    with (folder / "log.csv").open(newline="") as file:
-        log = list(csv.DictReader(file))
+    runs = runs_up_to(args.run)
     baseline = ngram.bits_per_byte(data, 5)
-    curve = log[:-1]  # the last row is of all held-out documents, the others of a part
     to_bits = len(data.train) / math.log(2) / sum(len(t.encode()) for t in data.train_texts)
-    (args.model / "loss.svg").write_text(chart.loss_curve(
-        [float(row["epochs"]) for row in curve],
-        [float(row["held_bits_per_byte"]) for row in curve],
-        [float(row["train_nats"]) * to_bits for row in curve], baseline))
-    text = card(run, log, data, params, config, (args.model / "model.safetensors").stat().st_size,
+    epochs, held, trained = curve_of(runs)
+    (args.model / "loss.svg").write_text(
+        chart.loss_curve(epochs, held, [nats * to_bits for nats in trained], baseline))
+    text = card(runs, data, params, config, (args.model / "model.safetensors").stat().st_size,
                 baseline)
     (args.model / "README.md").write_text(text, "utf-8")
 

@@ -1,6 +1,6 @@
 """Writes a checkpoint as a plain Hugging Face GPT-2, stored F16.
 
-    python3 scripts/train-demo/export.py --run long --out models/fairy-tale
+    python3 scripts/train-demo/export.py --run longer --out models/fairy-tale
 
 model.safetensors is written and read here without the library: a little-endian
 u64 with the header's length, the header (JSON, padded with spaces to a
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import shutil
 import struct
 
 import numpy as np
@@ -20,6 +21,9 @@ import torch
 import bpe
 import data as data_module
 import model
+
+# The logs and options of the runs that led to the shipped model.
+RECORDS = pathlib.Path(__file__).resolve().parent / "runs"
 
 _TYPES = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
 
@@ -98,16 +102,29 @@ def _dump(path: pathlib.Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")
 
 
+def keep_record(run: str) -> None:
+    """Copies a run's log and options from the build folder, for the model card."""
+    folder = data_module.BUILD / run
+    RECORDS.mkdir(exist_ok=True)
+    shutil.copyfile(folder / "log.csv", RECORDS / f"{run}.csv")
+    options = json.loads((folder / "args.json").read_text("utf-8"))
+    for of_a_machine in ("corpora", "run"):
+        del options[of_a_machine]
+    options["init"] = pathlib.Path(options["init"]).name
+    _dump(RECORDS / f"{run}.json", options)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", default="long")
+    parser.add_argument("--run", default="longer")
     parser.add_argument("--out", type=pathlib.Path, default=data_module.ROOT / "models/fairy-tale")
-    parser.add_argument("--weights", choices=("average", "params"), default="params")
+    parser.add_argument("--weights", choices=("average", "params"), default="average")
     args = parser.parse_args()
     state = torch.load(data_module.BUILD / args.run / "checkpoint.pt")
     config = model.Config(**state["config"])
     tokenizer = bpe.Tokenizer.load(data_module.BUILD / f"vocab-{config.vocab_size}")
     save_model(args.out, state[args.weights], config, tokenizer)
+    keep_record(args.run)
     print(f"step {state['step']}, {model.count(state['params'])} parameters -> {args.out}")
 
 

@@ -143,6 +143,18 @@ class ModelTest(unittest.TestCase):
         for key, p in straight.average.items():
             self.assertTrue(torch.equal(p, second.average[key]), key)
 
+    def test_run_begins_with_the_weights_of_a_model_folder(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            run = small_run(folder / "run")
+            other = model.init_params(run.config, 9)
+            export.save_model(folder / "other", other, run.config, run.data.tokenizer)
+            run.args.init = "other"
+            self.assertFalse(run.resume())
+        for key, p in run.params.items():
+            self.assertTrue(torch.equal(p, other[key].half().float()), key)
+            self.assertTrue(torch.equal(run.average[key], p), key)
+
     def test_sliding_windows_score_every_token_once(self) -> None:
         params = {n: torch.zeros_like(p) for n, p in model.init_params(CONFIG, 1).items()}
         for length in (1, 31, 32, 33, 100):

@@ -21,6 +21,7 @@ import torch
 
 import data as data_module
 import evaluate
+import export
 import model
 from optimizer import Optimizer
 from threads import ThreadChooser
@@ -119,8 +120,21 @@ class Run:
             self.step, self.seconds, self.epochs = state["step"], state["seconds"], state["epochs"]
             return True
         if self.args.init:
-            self.load_weights(self.folder.parent / self.args.init / "checkpoint.pt")
+            self.begin_with(self.folder.parent / self.args.init)
         return False
+
+    def begin_with(self, folder: pathlib.Path) -> None:
+        """Takes the weights of another run, or those of a model folder, without the rest."""
+        if (folder / "checkpoint.pt").is_file():
+            self.load_weights(folder / "checkpoint.pt")
+            return
+        params, config = export.load_model(folder)
+        if config != self.config:
+            raise SystemExit(f"{folder} holds another model: {config}")
+        with torch.no_grad():
+            for name, p in self.params.items():
+                p.copy_(params[name])
+                self.average[name].copy_(params[name])
 
     def train(self, stop_at_step: int | None = None) -> None:
         """Trains until the budget is used up (or up to a step, for the tests)."""
@@ -170,7 +184,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--corpora", type=pathlib.Path, default=data_module.DEFAULT_CORPORA)
     add("--run", default="long", help="folder below build/train-demo")
-    add("--init", default="", help="run whose weights a new run begins with")
+    add("--init", default="", help="run, or absolute path of a model, whose weights a new run begins with")
     add("--minutes", type=float, default=61.0, help="time budget, over all sessions")
     add("--steps", type=int, default=0, help="budget in steps, instead of --minutes")
     add("--vocab", type=int, default=4096)
