@@ -182,10 +182,10 @@ the settings of `generation_config.json`.
 
 - It writes in the manner of old fairy tales and knows nothing else: no questions, no
   instructions, no facts, no other language.
-- It is small and was trained for an hour: by our strict reading 29 of the 53 whole sentences above
-  are grammatical, long ones seldom, and plots never hold. People change name, sex and purpose within
-  a sentence. Without the repetition penalty words such as "man" or "son" come back all the time,
-  and about a third of the sentences are grammatical.
+- It is small and was trained for an hour and a half: by our strict reading 35 of the 52 whole
+  sentences above are grammatical (29 of 53 before the second run), long ones less often, and plots
+  never hold. People change name, sex and purpose within a sentence. Without the repetition penalty
+  words such as "man" or "son" come back all the time.
 - The books are of their time. What the model writes can repeat their violence and their
   stereotypes of peoples, women and the poor.
 - It can repeat short passages of the books word for word.
