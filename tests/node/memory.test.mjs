@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomModel } from './random-model.mjs';
-import { instantiate, load } from './wasm-build.mjs';
+import { instantiate, load, weightDtypes } from './wasm-build.mjs';
 
 const MB = 1e6;
 const model = await randomModel({
@@ -14,7 +14,7 @@ const model = await randomModel({
   vocabSize: 500,
 });
 
-for (const [name, dtype] of Object.entries({ f32: 0, q8: 1, q4: 2 })) {
+for (const [name, dtype] of Object.entries(weightDtypes)) {
   test(`a load takes less than 40 MB more than the engine holds, with ${name}`, async () => {
     const module = await instantiate();
     const engine = load(module, model.config, model.weights, { dtype });

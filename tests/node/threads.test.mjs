@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instantiate } from '../../scripts/lib/wasm-engine.mjs';
 import { randomModel } from './random-model.mjs';
-import { load, logitBytes, nextToken, start } from './wasm-build.mjs';
+import { load, logitBytes, nextToken, start, weightDtypes } from './wasm-build.mjs';
 
 const { KVASM_BUILD = 'simd' } = process.env;
 const variant = KVASM_BUILD.replace(/-threads$/, '');
@@ -28,16 +28,15 @@ function generate(module, dtype) {
   return logits;
 }
 
-const dtypes = { f32: 0, q8: 1, q4: 2 };
 const alone = await instantiate(variant);
 const expected = Object.fromEntries(
-  Object.entries(dtypes).map(([name, dtype]) => [name, generate(alone, dtype)]),
+  Object.entries(weightDtypes).map(([name, dtype]) => [name, generate(alone, dtype)]),
 );
 
 for (const threads of [1, 2, 3, 8, 64]) {
   test(`${threads} threads give the bits of the build without threads`, async () => {
     const module = await instantiate(`${variant}-threads`, { threads });
-    for (const [name, dtype] of Object.entries(dtypes)) {
+    for (const [name, dtype] of Object.entries(weightDtypes)) {
       const logits = generate(module, dtype);
       for (const [i, bytes] of logits.entries()) {
         assert.equal(Buffer.compare(bytes, expected[name][i]), 0, `${name}, token ${i}`);

@@ -8,9 +8,10 @@ import {
   kvDtypes,
   SEQUENCE_DEFAULTS,
   strategies,
+  weightDtypes,
 } from '../../scripts/lib/wasm-engine.mjs';
 
-export { check, kvDtypes, strategies };
+export { check, kvDtypes, strategies, weightDtypes };
 
 /** The build and the number of threads that scripts/run-tests.mjs runs all of these tests with. */
 export const { KVASM_BUILD: build = 'simd', KVASM_THREADS: threads = 1 } = process.env;
