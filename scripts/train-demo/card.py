@@ -72,7 +72,7 @@ def runs_up_to(name: str) -> list[Run]:
     args = json.loads((export.RECORDS / f"{name}.json").read_text())
     with (export.RECORDS / f"{name}.csv").open(newline="") as file:
         *curve, last = csv.DictReader(file)
-    before = runs_up_to(args["init"]) if args.get("init") else []
+    before = runs_up_to(args["init"]) if args["init"] else []
     return [*before, Run(args, curve, last)]
 
 

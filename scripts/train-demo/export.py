@@ -108,9 +108,8 @@ def keep_record(run: str) -> None:
     RECORDS.mkdir(exist_ok=True)
     shutil.copyfile(folder / "log.csv", RECORDS / f"{run}.csv")
     options = json.loads((folder / "args.json").read_text("utf-8"))
-    for of_a_machine in ("corpora", "run"):
-        del options[of_a_machine]
-    options["init"] = pathlib.Path(options["init"]).name
+    for of_a_machine in ("corpora", "run", "weights"):
+        options.pop(of_a_machine, None)
     _dump(RECORDS / f"{run}.json", options)
 
 

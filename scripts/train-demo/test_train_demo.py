@@ -149,7 +149,7 @@ class ModelTest(unittest.TestCase):
             run = small_run(folder / "run")
             other = model.init_params(run.config, 9)
             export.save_model(folder / "other", other, run.config, run.data.tokenizer)
-            run.args.init = "other"
+            run.args.init, run.args.weights = "a run without a checkpoint", folder / "other"
             self.assertFalse(run.resume())
         for key, p in run.params.items():
             self.assertTrue(torch.equal(p, other[key].half().float()), key)

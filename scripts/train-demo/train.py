@@ -119,15 +119,14 @@ class Run:
             state = self.load_weights(path)
             self.step, self.seconds, self.epochs = state["step"], state["seconds"], state["epochs"]
             return True
-        if self.args.init:
-            self.begin_with(self.folder.parent / self.args.init)
+        if self.args.weights:
+            self.load_exported(self.args.weights)
+        elif self.args.init:
+            self.load_weights(self.folder.parent / self.args.init / "checkpoint.pt")
         return False
 
-    def begin_with(self, folder: pathlib.Path) -> None:
-        """Takes the weights of another run, or those of a model folder, without the rest."""
-        if (folder / "checkpoint.pt").is_file():
-            self.load_weights(folder / "checkpoint.pt")
-            return
+    def load_exported(self, folder: pathlib.Path) -> None:
+        """Takes the weights of a model folder, without average and optimizer, which it lacks."""
         params, config = export.load_model(folder)
         if config != self.config:
             raise SystemExit(f"{folder} holds another model: {config}")
@@ -184,7 +183,8 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--corpora", type=pathlib.Path, default=data_module.DEFAULT_CORPORA)
     add("--run", default="long", help="folder below build/train-demo")
-    add("--init", default="", help="run, or absolute path of a model, whose weights a new run begins with")
+    add("--init", default="", help="run whose weights a new run begins with")
+    add("--weights", type=pathlib.Path, help="its exported model, where its checkpoint is gone")
     add("--minutes", type=float, default=61.0, help="time budget, over all sessions")
     add("--steps", type=int, default=0, help="budget in steps, instead of --minutes")
     add("--vocab", type=int, default=4096)
